@@ -1,0 +1,31 @@
+"""The index queue: bring each ledger's partition index up to its head."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
+
+from millrace.domain.ledger import Ledger
+from millrace.runtime import observe, wiring
+
+RESERVE_MS = 10_000
+"""Left for finishing one more span when time runs out; the rest is rung for again."""
+
+
+def handler(event: Mapping[str, Any], context: Any) -> Any:
+    def may_go_on() -> bool:
+        return bool(context.get_remaining_time_in_millis() > RESERVE_MS)
+
+    index = wiring.index_partitions(may_go_on)
+
+    def one(record: Mapping[str, Any]) -> None:
+        ledger = Ledger.to_read(record["body"])
+        done = index(ledger)
+        if not done and not may_go_on():
+            wiring.doorbell().ring([ledger])
+        observe.logger().info("indexed", ledger=ledger.name, done=done)
+
+    processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
+    return process_partial_response(event=dict(event), record_handler=one, processor=processor, context=context)

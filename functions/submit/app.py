@@ -1,0 +1,22 @@
+"""POST /v1/projects/{project}/submit_events: commit a batch of events, each exactly once."""
+
+from __future__ import annotations
+
+import json
+
+from millrace.runtime import observe, wiring
+from millrace.runtime.http import Request, Response, endpoint
+from millrace.runtime.snapshot import before_snapshot
+
+before_snapshot(lambda: (wiring.tokens(), wiring.submit()))
+
+
+@endpoint
+def handler(request: Request) -> Response:
+    identity = request.identity()
+    project = request.path("project")
+    results = wiring.submit()(identity, project, request.json())
+    committed = sum(result["status"] == "committed" for result in results)
+    request.noted.update(project=project, committed=committed, rejected=len(results) - committed)
+    observe.count({"Committed": committed, "Rejected": len(results) - committed}, contract="sync")
+    return Response(json.dumps({"results": results}, ensure_ascii=False, separators=(",", ":")))

@@ -1,0 +1,14 @@
+"""Every few minutes: ring for each ledger that a consumer has not read to the end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from millrace.runtime import observe, wiring
+
+
+def handler(event: Mapping[str, Any], context: Any) -> dict[str, int]:
+    behind = wiring.sweep()()
+    observe.logger().info("swept", behind=behind)
+    return {"behind": behind}

@@ -1,0 +1,36 @@
+"""botocore's errors become ours here, once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from millrace.domain.errors import Throttled, Unavailable
+
+THROTTLES = frozenset(
+    {
+        "ProvisionedThroughputExceededException",
+        "ProvisionedThroughputExceeded",
+        "ThrottlingException",
+        "ThrottlingError",
+        "Throttling",
+        "RequestLimitExceeded",
+        "TooManyRequestsException",
+    }
+)
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Around every call to AWS: throttling is `Throttled`, any other failure `Unavailable`."""
+    try:
+        yield
+    except ClientError as error:
+        code = error.response.get("Error", {}).get("Code", "")
+        if code in THROTTLES:
+            raise Throttled("Storage is throttled; send the same ids again later.", cause=code) from error
+        raise Unavailable("Storage refused or failed the call.", cause=code) from error
+    except BotoCoreError as error:
+        raise Unavailable("Storage did not answer.", cause=type(error).__name__) from error

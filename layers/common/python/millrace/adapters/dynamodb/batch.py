@@ -1,0 +1,67 @@
+"""Batch reads and writes that see to DynamoDB's unprocessed rest."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from millrace.adapters.aws_errors import translated
+from millrace.domain.errors import Throttled
+from millrace.ports import Together
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+GET_KEYS = 100
+WRITE_ITEMS = 25
+
+Item = Mapping[str, Any]
+_RANDOM = random.SystemRandom()
+
+
+def get_all(client: DynamoDBClient, table: str, keys: Sequence[Item], together: Together, tries: int = 1) -> list[Item]:
+    """Strongly consistent reads, 100 keys a call, calls side by side. What stays unprocessed after `tries` is left out."""
+    groups = [keys[start : start + GET_KEYS] for start in range(0, len(keys), GET_KEYS)]
+    answers = together([partial(_get_group, client, table, group, tries) for group in groups])
+    return [item for answer in answers for item in answer]
+
+
+def _get_group(client: DynamoDBClient, table: str, keys: Sequence[Item], tries: int) -> list[Item]:
+    items: list[Item] = []
+    pending: Any = {table: {"Keys": list(keys), "ConsistentRead": True}}
+    for attempt in range(tries):
+        if attempt:
+            back_off(attempt)
+        with translated():
+            answer = client.batch_get_item(RequestItems=pending)
+        items.extend(answer["Responses"].get(table, []))
+        pending = answer.get("UnprocessedKeys")
+        if not pending:
+            break
+    return items
+
+
+def put_all(client: DynamoDBClient, table: str, items: Sequence[Item], together: Together) -> None:
+    """Returns when every item is stored; raises `Throttled` if storage would not take them all."""
+    groups = [items[start : start + WRITE_ITEMS] for start in range(0, len(items), WRITE_ITEMS)]
+    together([partial(_put_group, client, table, group) for group in groups])
+
+
+def _put_group(client: DynamoDBClient, table: str, items: Sequence[Item]) -> None:
+    pending: Any = {table: [{"PutRequest": {"Item": item}} for item in items]}
+    for attempt in range(8):
+        if attempt:
+            back_off(attempt)
+        with translated():
+            pending = client.batch_write_item(RequestItems=pending).get("UnprocessedItems")
+        if not pending:
+            return
+    raise Throttled("Storage did not take every row.")
+
+
+def back_off(attempt: int) -> None:
+    """Full jitter, at most about a second. From the system's randomness: a restored snapshot must not repeat itself."""
+    time.sleep(_RANDOM.uniform(0, min(1.0, 0.02 * 2**attempt)))

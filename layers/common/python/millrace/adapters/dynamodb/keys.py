@@ -1,0 +1,6 @@
+"""Key text that functions without tables need too; imports nothing."""
+
+
+def ledger_of(bucket_key: str) -> str:
+    """The ledger's name inside the log's partition key, as a stream record carries it."""
+    return bucket_key.rpartition("#")[0]

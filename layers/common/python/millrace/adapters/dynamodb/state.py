@@ -1,0 +1,99 @@
+"""State in DynamoDB: the registry of ledgers, and per ledger its consumers' cursors and its floor."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+
+from millrace.adapters.aws_errors import translated
+from millrace.domain.ledger import Ledger, join_key
+from millrace.ports import Marks
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+SHARDS = 16
+FLOOR = "floor"
+CURSOR = "cursor#"
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoState:
+    client: DynamoDBClient
+    table: str
+
+    def register(self, ledger: Ledger) -> None:
+        shard = zlib.crc32(ledger.name.encode()) % SHARDS
+        item = {"p": {"S": _registry(shard)}, "s": {"S": ledger.name}, "d": {"S": ledger.dedupe_scope}}
+        with translated():
+            self.client.put_item(TableName=self.table, Item=item)
+
+    def ledgers(self) -> Iterable[Ledger]:
+        for shard in range(SHARDS):
+            for item in self._query(_registry(shard)):
+                yield Ledger(item["s"]["S"], item["d"]["S"])
+
+    def marks(self, ledger: Ledger) -> Marks:
+        cursors: dict[str, int] = {}
+        floor = 1
+        for item in self._query(_ledger(ledger)):
+            name, value = item["s"]["S"], int(item["v"]["N"])
+            if name == FLOOR:
+                floor = value
+            else:
+                cursors[name.removeprefix(CURSOR)] = value
+        return Marks(cursors, floor)
+
+    def move_cursor(self, ledger: Ledger, consumer: str, expected: int, to: int) -> bool:
+        condition = "attribute_not_exists(v)" if expected == 0 else "v = :expected"
+        values: dict[str, Any] = {":to": {"N": str(to)}}
+        if expected:
+            values[":expected"] = {"N": str(expected)}
+        return self._set(ledger, CURSOR + consumer, condition, values)
+
+    def raise_floor(self, ledger: Ledger, to: int) -> None:
+        self._set(ledger, FLOOR, "attribute_not_exists(v) OR v < :to", {":to": {"N": str(to)}})
+
+    def _set(self, ledger: Ledger, name: str, condition: str, values: dict[str, Any]) -> bool:
+        with translated():
+            try:
+                self.client.update_item(
+                    TableName=self.table,
+                    Key={"p": {"S": _ledger(ledger)}, "s": {"S": name}},
+                    UpdateExpression="SET v = :to",
+                    ConditionExpression=condition,
+                    ExpressionAttributeValues=values,
+                )
+            except ClientError as error:
+                if error.response.get("Error", {}).get("Code") != "ConditionalCheckFailedException":
+                    raise
+                return False
+        return True
+
+    def _query(self, partition: str) -> Iterator[Any]:
+        start: dict[str, Any] = {}
+        while True:
+            with translated():
+                answer = self.client.query(
+                    TableName=self.table,
+                    KeyConditionExpression="p = :p",
+                    ExpressionAttributeValues={":p": {"S": partition}},
+                    ConsistentRead=True,
+                    **start,
+                )
+            yield from answer["Items"]
+            if "LastEvaluatedKey" not in answer:
+                return
+            start = {"ExclusiveStartKey": answer["LastEvaluatedKey"]}
+
+
+def _registry(shard: int) -> str:
+    return join_key("ledgers", str(shard))
+
+
+def _ledger(ledger: Ledger) -> str:
+    return f"ledger#{ledger.name}"

@@ -1,0 +1,144 @@
+"""In-memory adapters: first-class, thread-safe, with the same contract as DynamoDB's. The simulator is built on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+from millrace.domain.ledger import Ledger, bucket_of
+from millrace.domain.page import Page
+from millrace.ports import Claim, Claimed, IndexRow, IndexRows, Marks, Run
+
+
+@dataclass(slots=True)
+class MemoryClaims:
+    items: dict[tuple[str, str], Claim] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
+
+    def create(self, ledger: Ledger, ids: Sequence[str], seen: int) -> Claimed:
+        with self.lock:
+            new = [id_ for id_ in ids if (ledger.dedupe_scope, id_) not in self.items]
+            for id_ in new:
+                self.items[ledger.dedupe_scope, id_] = Claim(ledger.name, seen)
+        return Claimed(frozenset(new), frozenset(ids) - frozenset(new), frozenset())
+
+    def get(self, ledger: Ledger, ids: Sequence[str]) -> Mapping[str, Claim]:
+        with self.lock:
+            return {id_: self.items[ledger.dedupe_scope, id_] for id_ in ids}
+
+    def advance(self, ledger: Ledger, ids: Sequence[str], seen: int) -> None:
+        with self.lock:
+            for id_ in ids:
+                claim = self.items[ledger.dedupe_scope, id_]
+                if claim.ledger == ledger.name and claim.seen < seen:
+                    self.items[ledger.dedupe_scope, id_] = Claim(claim.ledger, seen)
+
+
+@dataclass(slots=True)
+class MemoryLog:
+    pages: dict[str, dict[int, Page]] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
+
+    def append(self, ledger: Ledger, page: Page) -> Page | None:
+        with self.lock:
+            return self._put_if_absent(ledger, page)
+
+    def _put_if_absent(self, ledger: Ledger, page: Page) -> Page | None:
+        pages = self.pages.setdefault(ledger.name, {})
+        winner = pages.get(page.first)
+        if winner is None:
+            pages[page.first] = page
+        return winner
+
+    def read(self, ledger: Ledger, after: int, limit: int | None = None) -> Run:
+        with self.lock:
+            pages = self.pages.get(ledger.name, {})
+            bucket = bucket_of(after + 1)
+            found = [pages[first] for first in sorted(pages) if first > after and bucket_of(first) == bucket]
+        taken = found if limit is None else found[:limit]
+        return Run(taken, more=len(taken) < len(found))
+
+    def holding(self, ledger: Ledger, position: int) -> Page | None:
+        with self.lock:
+            pages = self.pages.get(ledger.name, {})
+            bucket = bucket_of(position)
+            firsts = [first for first in pages if first <= position and bucket_of(first) == bucket]
+            return pages[max(firsts)] if firsts else None
+
+    def get(self, ledger: Ledger, firsts: Sequence[int]) -> Mapping[int, Page]:
+        with self.lock:
+            pages = self.pages.get(ledger.name, {})
+            return {first: pages[first] for first in firsts if first in pages}
+
+    def replace(self, ledger: Ledger, page: Page) -> bool:
+        with self.lock:
+            pages = self.pages.get(ledger.name, {})
+            stored = pages.get(page.first)
+            if stored is None or stored.revision != page.revision - 1:
+                return False
+            pages[page.first] = page
+            return True
+
+
+@dataclass(slots=True)
+class MemoryState:
+    registry: dict[str, Ledger] = field(default_factory=dict)
+    cursors: dict[str, dict[str, int]] = field(default_factory=dict)
+    floors: dict[str, int] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
+
+    def register(self, ledger: Ledger) -> None:
+        with self.lock:
+            self.registry[ledger.name] = ledger
+
+    def ledgers(self) -> Iterable[Ledger]:
+        with self.lock:
+            return list(self.registry.values())
+
+    def marks(self, ledger: Ledger) -> Marks:
+        with self.lock:
+            return Marks(dict(self.cursors.get(ledger.name, {})), self.floors.get(ledger.name, 1))
+
+    def move_cursor(self, ledger: Ledger, consumer: str, expected: int, to: int) -> bool:
+        with self.lock:
+            cursors = self.cursors.setdefault(ledger.name, {})
+            if cursors.get(consumer, 0) != expected:
+                return False
+            cursors[consumer] = to
+            return True
+
+    def raise_floor(self, ledger: Ledger, to: int) -> None:
+        with self.lock:
+            self.floors[ledger.name] = max(to, self.floors.get(ledger.name, 1))
+
+
+@dataclass(slots=True)
+class MemoryIndex:
+    rows: dict[tuple[str, str], dict[tuple[int, int], IndexRow]] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
+
+    def write(self, ledger: Ledger, rows: Sequence[IndexRow]) -> None:
+        with self.lock:
+            for row in rows:
+                self.rows.setdefault((ledger.name, row.partition), {})[row.end, row.start] = row
+
+    def read(self, ledger: Ledger, partition: str, after: int, limit: int) -> IndexRows:
+        with self.lock:
+            rows = self.rows.get((ledger.name, partition), {})
+            found = [rows[key] for key in sorted(rows) if key[0] > after]
+        return IndexRows(found[:limit], truncated=len(found) > limit)
+
+
+@dataclass(slots=True)
+class MemoryDoorbell:
+    rung: list[Ledger] = field(default_factory=list)
+
+    def ring(self, ledgers: Iterable[Ledger]) -> None:
+        self.rung.extend(ledgers)
+
+
+def in_turn(calls: Sequence[Callable[[], Any]]) -> list[Any]:
+    """`Together` for one thread: one after the other."""
+    return [call() for call in calls]

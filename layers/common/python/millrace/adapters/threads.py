@@ -1,0 +1,33 @@
+"""`Together` on threads: independent calls share one round trip."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class Threads:
+    """The pool is made on first use, so a frozen snapshot of the process holds no threads."""
+
+    workers: int = 16
+    _pool: ThreadPoolExecutor | None = field(default=None)
+
+    def __call__(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
+        if len(calls) == 1:
+            return [calls[0]()]
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.workers, thread_name_prefix="together")
+        futures = [self._pool.submit(call) for call in calls[1:]]
+        errors: list[Exception] = []
+        results: list[Any] = []
+        for take in (calls[0], *(future.result for future in futures)):
+            try:
+                results.append(take())
+            except Exception as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
+        return results

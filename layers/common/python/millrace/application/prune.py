@@ -1,0 +1,43 @@
+"""Prune: take the bodies out of old events. Keys, ids, digests and partitions stay, so nothing can be committed again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from millrace.domain.ledger import Ledger, bucket_last, bucket_of
+from millrace.domain.page import Event, contiguous
+from millrace.ports import Log, State
+
+
+@dataclass(frozen=True, slots=True)
+class Prune:
+    log: Log
+    state: State
+    consumers: Collection[str]
+
+    def __call__(self, ledger: Ledger, through: int, may_go: Callable[[Event], bool] = lambda event: True) -> int:
+        """Empty what `may_go` allows up to `through`, never above a consumer's cursor. Returns how many bodies went.
+
+        The floor rises over the leading events that are all gone.
+        """
+        marks = self.state.marks(ledger)
+        through = min([through, *(marks.cursors.get(consumer, 0) for consumer in self.consumers)])
+        cursor = floor = bucket_last(bucket_of(marks.floor) - 1)
+        removed, solid = 0, True
+        while cursor < through:
+            pages = list(contiguous(self.log.read(ledger, cursor).pages, cursor))
+            if not pages:
+                break
+            for page in pages:
+                gone = [e.position for e in page.events() if e.position <= through and e.record.body and may_go(e)]
+                kept = page.emptied(gone) if gone else page
+                if gone and not self.log.replace(ledger, kept):
+                    return removed
+                removed += len(gone)
+                for event in kept.events():
+                    solid = solid and event.record.body is None
+                    floor = event.position if solid else floor
+                cursor = page.end
+        self.state.raise_floor(ledger, floor + 1)
+        return removed

@@ -1,0 +1,52 @@
+"""Read the log by position, in at most two round trips."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from millrace.domain.ledger import Ledger, bucket_end
+from millrace.domain.page import Page, contiguous
+from millrace.ports import Log, Run, Together
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLog:
+    log: Log
+    together: Together
+
+    def __call__(self, ledger: Ledger, after: int, through: int, want: int) -> list[Page]:
+        """Pages without a hole from the one that holds `after` + 1 on, with about `want` events, none past `through`.
+
+        It may give fewer (a large or a very young range): the caller goes on from the last page it got.
+        """
+        if after >= through:
+            return []
+        runs = self.together(self._calls(ledger, after, min(through, after + want), want))
+        pages: list[Page] = []
+        for run in runs:
+            pages.extend(run.pages)
+            if run.more:
+                if pages and pages[-1].end < min(through, after + want):
+                    pages.extend(self.log.read(ledger, pages[-1].end, want).pages)
+                break
+        if not pages or pages[0].first > after + 1:
+            return []
+        return [page for page in contiguous(pages, pages[0].first - 1) if page.first <= through]
+
+    def _calls(self, ledger: Ledger, after: int, through: int, want: int) -> list[Callable[[], Run]]:
+        """One read per bucket, and the page that `after` may lie inside of."""
+        calls: list[Callable[[], Run]] = []
+        aligned = after == 0 or after == bucket_end(after)
+        if not aligned:
+            calls.append(partial(self._holding, ledger, after))
+        start = after if aligned else after + 1
+        while start < through or start == after:
+            calls.append(partial(self.log.read, ledger, start, want))
+            start = bucket_end(start + 1)
+        return calls
+
+    def _holding(self, ledger: Ledger, after: int) -> Run:
+        page = self.log.holding(ledger, after + 1)
+        return Run([page] if page is not None and page.end > after else [])

@@ -1,0 +1,81 @@
+"""Every error Millrace raises on purpose. Status and code sit on the class, data on the instance.
+
+MillraceError
+├── Rejected                 the caller's mistake; nothing was changed
+│   ├── BadRequest           400 bad_request
+│   ├── AuthFailed           401 auth_failed
+│   ├── Forbidden            403 forbidden
+│   ├── NotFound             404 not_found
+│   └── TooLarge             413 too_large
+└── Unavailable              503 server_error; the outcome may be unknown, a retry under the same ids is safe
+    ├── Contention           503 server_error; other writers kept winning
+    └── Throttled            429 rate_limited; storage asked to slow down
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+
+class MillraceError(Exception):
+    """Base of the tree. `details` never holds payload values or secrets."""
+
+    status: ClassVar[int] = 500
+    code: ClassVar[str] = "server_error"
+    retry_after_ms: ClassVar[int | None] = None
+
+    def __init__(self, message: str, **details: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details: Mapping[str, Any] = details
+
+
+class Rejected(MillraceError):
+    """The caller has to change something before trying again."""
+
+    status, code = 400, "bad_request"
+
+
+class BadRequest(Rejected):
+    """The request as a whole breaks a rule; `field` names where."""
+
+
+class AuthFailed(Rejected):
+    """No token, or one that cannot be trusted."""
+
+    status, code = 401, "auth_failed"
+
+
+class Forbidden(Rejected):
+    """A good token that does not reach this far."""
+
+    status, code = 403, "forbidden"
+
+
+class NotFound(Rejected):
+    """No such route or thing."""
+
+    status, code = 404, "not_found"
+
+
+class TooLarge(Rejected):
+    """Over a size limit; `max_bytes` and `actual_bytes` say by how much."""
+
+    status, code = 413, "too_large"
+
+
+class Unavailable(MillraceError):
+    """Storage did not answer. Whether the write happened is unknown; the same request again is safe."""
+
+    status, code, retry_after_ms = 503, "server_error", 1000
+
+
+class Contention(Unavailable):
+    """Other writers of this ledger won every try."""
+
+
+class Throttled(Unavailable):
+    """Storage asked to slow down."""
+
+    status, code, retry_after_ms = 429, "rate_limited", 1000

@@ -1,0 +1,51 @@
+"""Names: which ledger an event belongs to, in which scope its id is unique, and in which bucket a position lies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+BUCKET = 1024
+"""Positions per bucket. A page never crosses a bucket's end, so the bucket of a position is arithmetic, not a look-up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """One ordered, gapless, deduplicated, append-only log. Two ledgers may share a dedupe scope."""
+
+    name: str
+    dedupe_scope: str
+
+    @classmethod
+    def of(cls, contract: str, tenant: str, *scope: str) -> Ledger:
+        """A ledger whose dedupe scope is itself."""
+        name = join_key(contract, tenant, *scope)
+        return cls(name, name)
+
+    @classmethod
+    def to_read(cls, name: str) -> Ledger:
+        """A ledger known only by name, as consumers know it. Nobody may commit through it."""
+        return cls(name, "")
+
+
+def join_key(*parts: str) -> str:
+    """Join key parts so that different parts never give the same key: `a#b` + `c` is not `a` + `b#c`."""
+    return "#".join(part.replace("%", "%25").replace("#", "%23") for part in parts)
+
+
+def split_key(key: str) -> list[str]:
+    """The parts `join_key` joined."""
+    return [part.replace("%23", "#").replace("%25", "%") for part in key.split("#")]
+
+
+def bucket_of(position: int) -> int:
+    return (position - 1) // BUCKET
+
+
+def bucket_last(bucket: int) -> int:
+    """The last position of a bucket: always a page end, once it is taken."""
+    return (bucket + 1) * BUCKET
+
+
+def bucket_end(position: int) -> int:
+    """The last position of the bucket that holds `position`."""
+    return bucket_last(bucket_of(position))

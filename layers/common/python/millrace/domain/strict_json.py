@@ -1,0 +1,105 @@
+"""JSON at the door: what is ambiguous or cannot be kept exactly is refused, with a reason a caller can act on."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any, NoReturn
+
+from millrace.domain.errors import BadRequest, TooLarge
+
+MAX_DEPTH = 64
+
+_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+
+
+class _DuplicateKey(ValueError):
+    pass
+
+
+class _Number(ValueError):
+    pass
+
+
+def parse(body: bytes, max_bytes: int) -> Any:
+    """Decode a request body, or raise `BadRequest` / `TooLarge`. The size is checked before anything is parsed."""
+    if len(body) > max_bytes:
+        raise TooLarge("The body is larger than the limit.", field="body", max_bytes=max_bytes, actual_bytes=len(body))
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _refuse("The body is not valid UTF-8.", offset=error.start) from error
+    if _deeper_than(body, MAX_DEPTH):
+        raise _refuse(f"The body nests deeper than {MAX_DEPTH} levels.", max_depth=MAX_DEPTH)
+    try:
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float, parse_int=_int)
+    except _DuplicateKey as error:
+        raise _refuse("An object in the body has the same key twice.", key=str(error)[:128]) from error
+    except _Number as error:
+        raise _refuse(str(error)) from error
+    except json.JSONDecodeError as error:
+        raise _refuse(f"The body is not JSON: {error.msg}.", line=error.lineno, column=error.colno) from error
+    if _SURROGATE_ESCAPE.search(body) and _has_lone_surrogate(value):
+        raise _refuse("A string in the body has a lone surrogate, which no UTF-8 text can carry.")
+    return value
+
+
+def _refuse(message: str, **details: Any) -> BadRequest:
+    return BadRequest(message, field="body", **details)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    built = dict(pairs)
+    if len(built) != len(pairs):
+        keys = [key for key, _ in pairs]
+        raise _DuplicateKey(next(key for key in keys if keys.count(key) > 1).encode("utf-8", "replace").decode())
+    return built
+
+
+def _constant(name: str) -> NoReturn:
+    raise _Number(f"{name} is not a JSON number.")
+
+
+def _float(digits: str) -> float:
+    value = float(digits)
+    if math.isinf(value):
+        raise _Number("A number in the body is too large for a double.")
+    return value
+
+
+def _int(digits: str) -> int:
+    try:
+        return int(digits)
+    except ValueError as error:
+        raise _Number("An integer in the body has more than 4300 digits.") from error
+
+
+def _deeper_than(body: bytes, limit: int) -> bool:
+    """Peel one level of empty brackets per round; what is left after `limit` rounds is deeper (or not JSON at all)."""
+    brackets = _STRINGS.sub(b"", body).translate(None, _NOT_BRACKETS)
+    for _ in range(limit):
+        if not brackets:
+            return False
+        peeled = _peel(brackets)
+        if len(peeled) == len(brackets):
+            return False  # unbalanced: the parser will say where
+        brackets = peeled
+    return bool(brackets)
+
+
+_PAIR = re.compile(rb"\[\]|\{\}")
+
+
+def _peel(brackets: bytes) -> bytes:
+    return _PAIR.sub(b"", brackets)
+
+
+def _has_lone_surrogate(value: Any) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        return True
+    return False

@@ -1,0 +1,137 @@
+"""What the use cases need from the world. Each docstring is the contract every adapter is tested against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from millrace.domain.ledger import Ledger
+from millrace.domain.page import Page
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Binds an id to a ledger for ever. `seen` is a page end: the id is in no page up to there."""
+
+    ledger: str
+    seen: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """What became of each id of one `create`. Ids in none of the three sets do not exist."""
+
+    created: frozenset[str]
+    existed: frozenset[str]
+    failed: frozenset[str]
+
+
+class Claims(Protocol):
+    def create(self, ledger: Ledger, ids: Sequence[str], seen: int) -> Claimed:
+        """Put each claim if it is absent. `failed` ids have an unknown outcome: ask again."""
+
+    def get(self, ledger: Ledger, ids: Sequence[str]) -> Mapping[str, Claim]:
+        """Every one of these ids' claims in the ledger's dedupe scope, strongly consistent; they must exist."""
+
+    def advance(self, ledger: Ledger, ids: Sequence[str], seen: int) -> None:
+        """Move `seen` upward, never down. Best effort: losing this loses only time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Pages in order as one read found them; holes are possible. `more`: the bucket holds further pages."""
+
+    pages: Sequence[Page]
+    more: bool = False
+
+
+class Log(Protocol):
+    def append(self, ledger: Ledger, page: Page) -> Page | None:
+        """Create the page, or return the page that already holds its first position. Never overwrites."""
+
+    def read(self, ledger: Ledger, after: int, limit: int | None = None) -> Run:
+        """Pages with `first` > `after` in the bucket of `after` + 1, strongly consistent."""
+
+    def holding(self, ledger: Ledger, position: int) -> Page | None:
+        """The last page with `first` ≤ `position` in its bucket, strongly consistent: the page of that position if it exists."""
+
+    def get(self, ledger: Ledger, firsts: Sequence[int]) -> Mapping[int, Page]:
+        """The pages that start at these positions, strongly consistent. Some may be left out: ask again."""
+
+    def replace(self, ledger: Ledger, page: Page) -> bool:
+        """Overwrite the page if its stored revision is one less than `page.revision`. Only pruning calls this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Where things stand in a ledger: consumers' cursors (page ends) and the floor, the oldest retained position."""
+
+    cursors: Mapping[str, int] = field(default_factory=dict)
+    floor: int = 1
+
+    @property
+    def hint(self) -> int:
+        """A page end at or below the head."""
+        return max(self.cursors.values(), default=0)
+
+
+class State(Protocol):
+    def register(self, ledger: Ledger) -> None:
+        """Make the ledger known to sweeps. Idempotent."""
+
+    def ledgers(self) -> Iterable[Ledger]:
+        """Every registered ledger."""
+
+    def marks(self, ledger: Ledger) -> Marks:
+        """Cursors and floor, strongly consistent."""
+
+    def move_cursor(self, ledger: Ledger, consumer: str, expected: int, to: int) -> bool:
+        """Move a consumer's cursor from `expected` (0 = never set) to `to`; False if it stands elsewhere."""
+
+    def raise_floor(self, ledger: Ledger, to: int) -> None:
+        """Raise the floor, never lower it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """An indexed event: its position and the first position of its page."""
+
+    position: int
+    page: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRow:
+    """All hits of one partition in the positions `start`..`end`, which one index run covered."""
+
+    partition: str
+    start: int
+    end: int
+    hits: Sequence[Hit]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRows:
+    """Rows in order of `end`. `truncated`: further rows exist, all with a greater end."""
+
+    rows: Sequence[IndexRow]
+    truncated: bool = False
+
+
+class PartitionIndex(Protocol):
+    def write(self, ledger: Ledger, rows: Sequence[IndexRow]) -> None:
+        """Store all rows; returns only when every one is durable. The same row again changes nothing."""
+
+    def read(self, ledger: Ledger, partition: str, after: int, limit: int) -> IndexRows:
+        """Up to `limit` rows whose `end` is above `after`, strongly consistent."""
+
+
+class Doorbell(Protocol):
+    def ring(self, ledgers: Iterable[Ledger]) -> None:
+        """Tell the background consumers that these ledgers may have something new."""
+
+
+class Together(Protocol):
+    def __call__(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
+        """Run the calls at the same time and return their results in order; the first error is raised after all ended."""

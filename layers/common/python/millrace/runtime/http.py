@@ -1,0 +1,143 @@
+"""HTTP: from API Gateway's event to a request, and from a result or an error to its answer."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any
+
+from millrace.domain import strict_json
+from millrace.domain.access import Identity
+from millrace.domain.errors import AuthFailed, BadRequest, MillraceError
+from millrace.runtime import observe, settings, wiring
+
+MAX_BODY_BYTES = 1024 * 1024
+MAX_TOKEN_BYTES = 8 * 1024
+
+Answer = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    body: str
+    status: int = 200
+    content_type: str = "application/json"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Request:
+    event: Mapping[str, Any]
+    noted: dict[str, Any] = field(default_factory=dict)
+    """What the log line of this request should say beside route and status."""
+
+    @property
+    def route(self) -> str:
+        return str(self.event.get("routeKey") or "")
+
+    @property
+    def method(self) -> str:
+        return str(self.event.get("requestContext", {}).get("http", {}).get("method", ""))
+
+    def header(self, name: str) -> str:
+        """Header names are case-insensitive, whatever the gateway made of them."""
+        headers = self.event.get("headers") or {}
+        return str(next((value for key, value in headers.items() if key.lower() == name), ""))
+
+    def path(self, name: str) -> str:
+        return str((self.event.get("pathParameters") or {}).get(name, ""))
+
+    def identity(self) -> Identity:
+        """The bearer of this request's token; raises `AuthFailed`."""
+        scheme, _, token = self.header("authorization").partition(" ")
+        if scheme.lower() != "bearer" or not token.strip():
+            raise AuthFailed("Send the header Authorization: Bearer <token>.", field="authorization")
+        if len(token) > MAX_TOKEN_BYTES:
+            raise AuthFailed("The token is too long.", field="authorization")
+        identity = wiring.tokens().verify(token.strip())
+        self.noted.update(client_id=identity.client_id, tenant=identity.tenant)
+        return identity
+
+    def json(self) -> Any:
+        """The body as strict JSON; size and type are checked first."""
+        kind = self.header("content-type").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            raise BadRequest("Send the body as application/json.", field="content-type", value_class=kind[:64] or "none")
+        if self.header("content-encoding").strip().lower() not in ("", "identity"):
+            raise BadRequest("Send the body without a content encoding.", field="content-encoding")
+        return strict_json.parse(self._body(), MAX_BODY_BYTES)
+
+    def _body(self) -> bytes:
+        body = str(self.event.get("body") or "")
+        if not self.event.get("isBase64Encoded"):
+            return body.encode("utf-8", "surrogatepass")
+        try:
+            return base64.b64decode(body, validate=True)
+        except binascii.Error as error:
+            raise BadRequest("The body is not valid base64.", field="body") from error
+
+
+def endpoint(answer: Callable[[Request], Response]) -> Callable[[Mapping[str, Any], Any], Answer]:
+    """Make a function of a request into a Lambda handler: errors become answers, and every call one log line."""
+
+    @wraps(answer)
+    def handler(event: Mapping[str, Any], context: Any) -> Answer:
+        request = Request(event)
+        started = time.perf_counter()
+        try:
+            response = answer(request)
+        except MillraceError as error:
+            response = refusal(error)
+            request.noted.update(code=error.code, reason=error.message, details=dict(error.details))
+        except Exception:
+            observe.logger().exception("unexpected_error", route=request.route)
+            response = refusal(MillraceError("Something went wrong on our side; the same request again is safe."))
+        observe.logger().info(
+            "request",
+            **observe.fields(
+                method=request.method,
+                route=request.route,
+                status=response.status,
+                duration_ms=round((time.perf_counter() - started) * 1000, 1),
+                request_id=getattr(context, "aws_request_id", None),
+                **request.noted,
+            ),
+        )
+        return _encode(response, request)
+
+    return handler
+
+
+def refusal(error: MillraceError) -> Response:
+    headers = {}
+    if error.retry_after_ms is not None:
+        headers["retry-after"] = str(max(1, error.retry_after_ms // 1000))
+    if error.status == 401:
+        headers["www-authenticate"] = "Bearer"
+    body = {"code": error.code, "message": error.message, "details": dict(error.details)}
+    return Response(json.dumps(body), error.status, headers=headers)
+
+
+def _encode(response: Response, request: Request) -> Answer:
+    headers = {"content-type": response.content_type, "x-content-type-options": "nosniff", **response.headers}
+    headers |= cors_headers(request)
+    return {"statusCode": response.status, "headers": headers, "body": response.body, "isBase64Encoded": False}
+
+
+def cors_headers(request: Request) -> dict[str, str]:
+    """Empty unless the deployment allows the origin the browser named."""
+    origin, allowed = request.header("origin"), settings.origins()
+    if not origin or not allowed & {origin, "*"}:
+        return {}
+    return {
+        "access-control-allow-origin": origin,
+        "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE, OPTIONS",
+        "access-control-allow-headers": "authorization, content-type",
+        "access-control-max-age": "600",
+        "vary": "origin",
+    }

@@ -1,0 +1,42 @@
+"""Logs and metrics: one structured line per invocation. Payload values, tokens and secrets never go in."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from aws_lambda_powertools.logging import Logger
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.metrics import EphemeralMetrics
+
+
+@cache
+def logger() -> Logger:
+    return Logger()
+
+
+def count(metrics: dict[str, int], **dimensions: str) -> None:
+    """Emit counters in CloudWatch's embedded format; zeros are left out."""
+    from aws_lambda_powertools.metrics import MetricUnit
+
+    present = {name: value for name, value in metrics.items() if value}
+    if not present:
+        return
+    emitter = _metrics()
+    for name, value in dimensions.items():
+        emitter.add_dimension(name, value)
+    for name, value in present.items():
+        emitter.add_metric(name=name, unit=MetricUnit.Count, value=value)
+    emitter.flush_metrics()
+
+
+def _metrics() -> EphemeralMetrics:
+    from aws_lambda_powertools.metrics import EphemeralMetrics
+
+    return EphemeralMetrics()
+
+
+def fields(**values: Any) -> dict[str, Any]:
+    """Log fields without the absent ones."""
+    return {name: value for name, value in values.items() if value is not None}

@@ -1,0 +1,26 @@
+"""Settings: read from the environment when asked for, never at import."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+
+
+def setting(name: str, default: str | None = None) -> str:
+    """Raises a `RuntimeError` that names what the deployment forgot."""
+    value = os.environ.get(name, default)
+    if value is None:
+        raise RuntimeError(f"the environment variable {name} is not set")
+    return value
+
+
+def origins() -> frozenset[str]:
+    """Where browsers may call from."""
+    return frozenset(origin for origin in setting("CORS_ORIGINS", "").replace(" ", "").split(",") if origin)
+
+
+def profiles() -> Mapping[str, str]:
+    """`tenant/project` → profile of the sync contract."""
+    chosen: Mapping[str, str] = json.loads(setting("PROJECT_PROFILES", "{}"))
+    return chosen

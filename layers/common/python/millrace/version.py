@@ -1,0 +1,3 @@
+"""The version this code says it is."""
+
+VERSION = "0.1.0"

@@ -1,0 +1,163 @@
+"""What happened in a run, and whether the promises held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from millrace.application.commit import Outcome
+from millrace.domain.ledger import Ledger
+from millrace.domain.page import Draft, Page
+from millrace.domain.sync_read import SyncPage
+from tests.simulation.tables import Tables
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    ledger: Ledger
+    draft: Draft
+    outcome: Outcome
+    sent: int
+    """The step at which this request began."""
+    answered: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """A reader's whole sync cycle: its first request began at `sent`."""
+
+    ledger: Ledger
+    partitions: frozenset[str] | None
+    since: int
+    pages: Sequence[SyncPage]
+    sent: int
+    finished: bool
+
+
+@dataclass(slots=True)
+class History:
+    answers: list[Answer] = field(default_factory=list)
+    cycles: list[Cycle] = field(default_factory=list)
+    first_sent: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Per (ledger, id): the step at which anybody first tried to commit it."""
+    prunable: dict[str, int] = field(default_factory=dict)
+    """Per ledger: the highest position that pruning was ever allowed to empty."""
+
+
+def broken(condition: object, *what: object) -> None:
+    if condition:
+        raise AssertionError(" ".join(map(str, what)))
+
+
+def check(history: History, tables: Tables, ledgers: Iterable[Ledger]) -> None:
+    logs = {ledger.name: _chain(tables, ledger) for ledger in ledgers}
+    _check_unique(tables, ledgers)
+    for ledger in ledgers:
+        broken(logs[ledger.name] and ledger.name not in tables.state.registry, "unregistered ledger", ledger.name)
+    for answer in history.answers:
+        _check_answer(answer, logs[answer.ledger.name], tables)
+    _check_order(history)
+    for cycle in history.cycles:
+        _check_cycle(cycle, logs[cycle.ledger.name], history)
+    _check_bodies(history, logs)
+
+
+def _chain(tables: Tables, ledger: Ledger) -> list[Page]:
+    """Positions are dense and unique: pages chain from 1, and there is none beside the chain."""
+    pages = tables.log.pages.get(ledger.name, {})
+    chain: list[Page] = []
+    position = 1
+    while position in pages:
+        chain.append(pages[position])
+        position = pages[position].end + 1
+    broken(len(chain) != len(pages), "pages beside the chain: holes or overlaps in", ledger.name, sorted(pages))
+    return chain
+
+
+def _check_unique(tables: Tables, ledgers: Iterable[Ledger]) -> None:
+    """One id of a dedupe scope is never committed twice, in whatever ledger."""
+    where: dict[tuple[str, str], str] = {}
+    for ledger in ledgers:
+        for page in tables.log.pages.get(ledger.name, {}).values():
+            for event in page.events():
+                key, place = (ledger.dedupe_scope, event.record.id), f"{ledger.name}@{event.position}"
+                broken(key in where, "committed twice:", event.record.id, where.get(key), place)
+                where[key] = place
+
+
+def _check_answer(answer: Answer, chain: Sequence[Page], tables: Tables) -> None:
+    """What was acknowledged is there and stays; a conflict is only answered where there is one."""
+    outcome, draft = answer.outcome, answer.draft
+    record = next((e for page in chain for e in page.events() if e.record.id == draft.id), None)
+    if outcome.position is None:
+        bound = tables.claims.items[answer.ledger.dedupe_scope, draft.id].ledger
+        differs = record is not None and record.record.digest != draft.digest
+        broken(bound == answer.ledger.name and not differs, "a conflict was answered where there is none:", draft.id)
+        return
+    broken(record is None, "acknowledged but not in the log:", draft.id, outcome)
+    assert record is not None
+    broken(record.position != outcome.position, "acknowledged at another position:", draft.id, outcome, record.position)
+    broken(record.record.digest != draft.digest, "acknowledged with other content:", draft.id)
+    broken(record.time_ms != outcome.time_ms, "acknowledged with another time:", draft.id)
+
+
+def _check_order(history: History) -> None:
+    """If A was answered before B was first sent, A stands before B."""
+    committed = [answer for answer in history.answers if answer.outcome.position is not None]
+    for a in committed:
+        for b in committed:
+            later = a.answered < history.first_sent[b.ledger.name, b.draft.id]
+            wrong = later and a.ledger == b.ledger and (a.outcome.position or 0) >= (b.outcome.position or 0)
+            broken(wrong, "order: ", a.draft.id, "was answered before", b.draft.id, "was sent, yet stands after it")
+
+
+def _check_cycle(cycle: Cycle, chain: Sequence[Page], history: History) -> None:
+    """The pages of a cycle are the model's prefix: nothing missing, doubled, out of order or past the watermark."""
+    if not cycle.pages:
+        return
+    sync_to = cycle.pages[0].sync_to
+    broken(any(page.sync_to != sync_to for page in cycle.pages), "sync_to changed within a cycle")
+    acknowledged = [
+        answer.outcome.position or 0
+        for answer in history.answers
+        if answer.ledger == cycle.ledger and answer.answered < cycle.sent
+    ]
+    broken(sync_to < max(acknowledged, default=0), "a sync began after an answer but does not reach it", sync_to)
+    reached = cycle.since
+    got: list[int] = []
+    pruned = 0
+    for page in cycle.pages:
+        broken(page.next_since < reached, "next_since went back")
+        positions = [event.position for event in page.events]
+        broken(positions != sorted(set(positions)), "a page is out of order", positions)
+        broken(any(not reached < p <= page.next_since for p in positions), "a page reaches past its own end", positions)
+        reached = page.next_since
+        got += positions
+        pruned = max(pruned, page.pruned_through or 0)
+    broken(cycle.finished and reached != max(sync_to, cycle.since), "the last page does not end at sync_to")
+    _check_complete(cycle, chain, got, min(reached, sync_to), pruned)
+
+
+def _check_complete(cycle: Cycle, chain: Sequence[Page], got: Sequence[int], through: int, pruned: int) -> None:
+    told = set(got)
+    known = {event.position: event for page in chain for event in page.events()}
+    for page in cycle.pages:
+        for event in page.events:
+            committed = known.get(event.position)
+            broken(committed is None, "a reader saw a position that is not in the log:", event.position)
+            assert committed is not None
+            broken(committed.record.id != event.record.id, "a reader saw another event at", event.position)
+    for position, event in known.items():
+        touches = cycle.partitions is None or not cycle.partitions.isdisjoint(event.record.partitions)
+        if cycle.since < position <= through:
+            missing = touches and position not in told and not (event.record.body is None and position <= pruned)
+            broken(missing, "a sync skipped position", position, "of", cycle.ledger.name)
+            broken(not touches and position in told, "a sync gave an event of a partition it was not asked for", position)
+
+
+def _check_bodies(history: History, logs: dict[str, list[Page]]) -> None:
+    for name, chain in logs.items():
+        for page in chain:
+            for event in page.events():
+                gone = event.record.body is None
+                broken(gone and event.position > history.prunable.get(name, 0), "a body went too early:", name, event.position)

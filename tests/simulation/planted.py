@@ -1,0 +1,156 @@
+"""Planted bugs: each weakens one rule of the protocol by changing one line. The simulator must catch every one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Bug:
+    rule: str
+    file: str
+    line: str
+    instead: str
+
+
+BUGS = (
+    Bug(
+        "a loser looks for its own ids in the winner's page",
+        "application/commit.py",
+        "            search.examine(winner)\n",
+        "            search._pass(winner.end)\n",
+    ),
+    Bug(
+        "the search starts from the lowest seen of all ids",
+        "application/commit.py",
+        "search = _Search(todo, seen, at=min(seen[id_] for id_ in todo))",
+        "search = _Search(todo, seen, at=max(seen[id_] for id_ in todo))",
+    ),
+    Bug(
+        "ids claimed a moment ago count for where the search starts",
+        "application/commit.py",
+        "search = _Search(todo, seen, at=min(seen[id_] for id_ in todo))",
+        "search = _Search(todo, seen, at=min((seen[i] for i in todo if i not in created), default=head))",
+    ),
+    Bug(
+        "a jump ahead goes no further than the lowest seen of what is left",
+        "application/commit.py",
+        "self.at = max(self.at, min(self.seen[id_] for id_ in self.todo))",
+        "self.at = max(self.at, max(self.seen[id_] for id_ in self.todo))",
+    ),
+    Bug(
+        "heads are page ends",
+        "application/heads.py",
+        "return None if page is None else page.end",
+        "return None if page is None else page.first",
+    ),
+    Bug(
+        "seen moves to page ends that were searched",
+        "application/commit.py",
+        "self.claims.advance(ledger, missing, search.at)",
+        "self.claims.advance(ledger, missing, search.at + 1)",
+    ),
+    Bug(
+        "a claim binds its id to its ledger",
+        "application/commit.py",
+        "if claims[id_].ledger != ledger.name:",
+        "if not ledger.name:",
+    ),
+    Bug(
+        "no page is put before every id in it has a confirmed claim",
+        "application/commit.py",
+        "pending = [id_ for id_ in pending if id_ in claimed.failed]",
+        "created, pending = created | claimed.failed, []",
+    ),
+    Bug(
+        "a claim that was there is read before its id is committed",
+        "application/commit.py",
+        "            seen[id_] = claims[id_].seen\n",
+        "            seen[id_] = max(seen[id_], claims[id_].seen)\n",
+    ),
+    Bug(
+        "a page is put only if nothing is there",
+        "adapters/memory.py",
+        "        if winner is None:\n",
+        "        if winner is None or winner.time_ms < page.time_ms - 1_000:\n",
+    ),
+    Bug(
+        "pages never cross the end of a bucket",
+        "application/commit.py",
+        "if len(records) == room or (records and weight > MAX_PAGE_BYTES):",
+        "if records and weight > MAX_PAGE_BYTES:",
+    ),
+    Bug(
+        "a key of the log is never deleted",
+        "adapters/memory.py",
+        "            pages[page.first] = page\n            return True",
+        "            del pages[page.first]\n            return True",
+    ),
+    Bug(
+        "pruning overwrites only the revision it read",
+        "adapters/memory.py",
+        "if stored is None or stored.revision != page.revision - 1:",
+        "if stored is None:",
+    ),
+    Bug(
+        "pruning stays below every consumer's cursor",
+        "application/prune.py",
+        "through = min([through, *(marks.cursors.get(consumer, 0) for consumer in self.consumers)])",
+        "through = through + len(self.consumers) - 1",
+    ),
+    Bug(
+        "a writer's search stops at a hole",
+        "application/commit.py",
+        "            if page.first != self.at + 1:\n                break\n",
+        "",
+    ),
+    Bug(
+        "a reader stops at a hole",
+        "domain/page.py",
+        "        if page.first != expected:\n            return\n",
+        "",
+    ),
+    Bug(
+        "a sync starts from the head, not from a hint",
+        "application/sync.py",
+        "head = find_head(self.log, ledger, best)",
+        "head = best",
+    ),
+    Bug(
+        "the index cursor is read before the index rows",
+        "application/sync.py",
+        "hits, horizon = _merge(answers[1:], start, indexed)",
+        "hits, horizon = _merge(answers[1:], start, self.state.marks(ledger).hint)",
+    ),
+    Bug(
+        "a sync goes no further than the shortest truncated index query",
+        "application/sync.py",
+        "horizon = min(horizon, answer.rows[-1].end)",
+        "horizon = max(horizon, answer.rows[-1].end)",
+    ),
+    Bug(
+        "index rows above the cursor are not used",
+        "application/sync.py",
+        "    horizon = indexed\n",
+        "    horizon = indexed + 3\n",
+    ),
+    Bug(
+        "index rows are durable before the cursor moves",
+        "application/index_partitions.py",
+        "            self.index.write(ledger, _rows(pages, cursor + 1, end))\n",
+        "            self.state.move_cursor(ledger, INDEX_CONSUMER, cursor, end)\n"
+        "            self.index.write(ledger, _rows(pages, cursor + 1, end))\n",
+    ),
+    Bug(
+        "a late indexer's rows do not replace others",
+        "adapters/memory.py",
+        "[row.end, row.start] = row",
+        "[row.start, row.start] = row",
+    ),
+    Bug(
+        "a ledger is registered before its first page",
+        "application/commit.py",
+        "                self.state.register(ledger)\n",
+        "                pass\n",
+    ),
+)

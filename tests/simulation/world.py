@@ -1,0 +1,259 @@
+"""One seeded run: clients that retry, stale and cold processes, an indexer, pruners and readers, all at once."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from millrace.application import commit as commit_module
+from millrace.application import heads as heads_module
+from millrace.application.commit import Commit
+from millrace.application.heads import Heads
+from millrace.application.index_partitions import IndexPartitions
+from millrace.application.prune import Prune
+from millrace.application.sweep import Sweep
+from millrace.application.sync import INDEX_CONSUMER, Sync
+from millrace.adapters.memory import MemoryDoorbell
+from millrace.domain import ledger as ledger_module
+from millrace.domain.canonical import digest
+from millrace.domain.ledger import Ledger
+from millrace.domain.page import Draft, Origin
+from millrace.domain.sync_read import SyncPage
+from tests.simulation.history import Answer, Cycle, History, broken, check
+from tests.simulation.scheduler import Killed, Scheduler
+from tests.simulation.tables import (
+    FaultyClaims,
+    FaultyIndex,
+    FaultyLog,
+    FaultyState,
+    Process,
+    Tables,
+    Unlucky,
+)
+
+PARTITIONS = ("a", "b", "c")
+SMALL_BUCKET = 5
+
+
+def shrink() -> None:
+    """Make the rare common: tiny buckets and short searches, so that every boundary is crossed in a short run."""
+    ledger_module.BUCKET = SMALL_BUCKET
+    commit_module.LONG_SEARCH_PAGES = 2
+    commit_module.BIG_WINNER_BYTES = 8
+    heads_module.REMEMBERED = 2
+
+
+@dataclass(slots=True)
+class World:
+    seed: int
+    rng: random.Random = field(init=False)
+    scheduler: Scheduler = field(init=False)
+    tables: Tables = field(default_factory=Tables)
+    history: History = field(default_factory=History)
+    ledgers: list[Ledger] = field(init=False)
+    drafts: list[Draft] = field(init=False)
+    containers: list[Heads] = field(init=False)
+    trouble: float = field(init=False)
+    emptied: set[tuple[str, int]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.rng = random.Random(self.seed)
+        self.scheduler = Scheduler(self.rng, stickiness=self.rng.choice((0.0, 0.5, 0.8, 0.95)))
+        self.trouble = self.rng.choice((0.0, 0.02, 0.08, 0.2))
+        scopes = self.rng.choice((["one"], ["one"], ["shared", "shared"], ["one", "two"]))
+        self.ledgers = [Ledger(f"L{number}", scope) for number, scope in enumerate(scopes)]
+        contents = self.rng.choice((1, 1, 2))
+        self.drafts = [
+            Draft(f"e{n}", digest(b"%d" % content), b'{"n":%d}' % n, self._partitions())
+            for n in range(self.rng.randint(2, 12))
+            for content in range(contents)
+        ]
+        self.containers = [Heads(self.scheduler.now) for _ in range(self.rng.randint(1, 3))]
+
+    def _partitions(self) -> tuple[str, ...]:
+        return tuple(sorted(self.rng.sample(PARTITIONS, self.rng.randint(1, 2))))
+
+    def run(self) -> int:
+        """Returns the number of committed events; raises AssertionError when a promise is broken."""
+        self._shuffle_partitions_by_id()
+        for _ in range(self.rng.randint(2, 9)):
+            self.scheduler.spawn(self._client(), delay=self.rng.choice((0, 0, 5, 40, 120)))
+        for _ in range(self.rng.randint(1, 3)):
+            self.scheduler.spawn(self._indexer, delay=self.rng.choice((3, 20, 60)))
+        if self.rng.random() < 0.4:
+            for _ in range(self.rng.randint(1, 2)):
+                self.scheduler.spawn(self._pruner, delay=self.rng.choice((20, 60, 120)))
+        for _ in range(self.rng.randint(1, 3)):
+            self.scheduler.spawn(self._reader(), delay=self.rng.choice((0, 10, 50, 100)))
+        self.scheduler.run()
+        self._settle()
+        check(self.history, self.tables, self.ledgers)
+        return sum(len(page.records) for pages in self.tables.log.pages.values() for page in pages.values())
+
+    def _shuffle_partitions_by_id(self) -> None:
+        """One id keeps its partitions, whatever its content: readers are checked against the log."""
+        chosen: dict[str, tuple[str, ...]] = {}
+        self.drafts = [
+            Draft(d.id, d.digest, d.body, chosen.setdefault(d.id, d.partitions)) for d in self.drafts
+        ]
+
+    def _process(self) -> Process:
+        return Process(self.scheduler, self.rng, self.trouble)
+
+    def _commit(self, process: Process, heads: Heads) -> Commit:
+        return Commit(
+            FaultyClaims(process, self.tables.claims),
+            FaultyLog(process, self.tables.log),
+            FaultyState(process, self.tables.state),
+            heads,
+            process.together,
+            self.scheduler.now,
+            lambda: self.rng.randbytes(8),
+            lambda attempt: self.scheduler.pause(),
+        )
+
+    def _sync(self, process: Process, heads: Heads) -> Sync:
+        return Sync(
+            FaultyLog(process, self.tables.log),
+            FaultyState(process, self.tables.state),
+            FaultyIndex(process, self.tables.index),
+            heads,
+            process.together,
+            direct_span=self.rng.choice((0, 0, 3, 1000)),
+        )
+
+    def _client(self):  # type: ignore[no-untyped-def]
+        ledger = self.rng.choice(self.ledgers)
+        batch = self.rng.sample(self.drafts, self.rng.randint(1, min(5, len(self.drafts))))
+        tries = self.rng.randint(1, 6)
+
+        def client() -> None:
+            for _ in range(tries):
+                sent = self.scheduler.steps
+                for draft in batch:
+                    self.history.first_sent.setdefault((ledger.name, draft.id), sent)
+                try:
+                    heads = self.rng.choice([*self.containers, Heads(self.scheduler.now)])
+                    outcomes = self._commit(self._process(), heads)(ledger, batch, Origin("c"))
+                except (*Unlucky, Killed):
+                    continue
+                for draft, outcome in zip(batch, outcomes, strict=True):
+                    self.history.answers.append(Answer(ledger, draft, outcome, sent, self.scheduler.steps))
+                if self.rng.random() < 0.8:
+                    return
+
+        return client
+
+    def _indexer(self) -> None:
+        for _ in range(self.rng.randint(2, 6)):
+            for ledger in self.ledgers:
+                process = self._process()
+                with suppress(*Unlucky, Killed):
+                    self._index(process, may_go_on=lambda: self.rng.random() < 0.7)(ledger)
+            self.scheduler.pause()
+
+    def _index(self, process: Process, may_go_on) -> IndexPartitions:  # type: ignore[no-untyped-def]
+        return IndexPartitions(
+            FaultyLog(process, self.tables.log),
+            FaultyState(process, self.tables.state),
+            FaultyIndex(process, self.tables.index),
+            may_go_on,
+        )
+
+    def _pruner(self) -> None:
+        for _ in range(self.rng.randint(1, 3)):
+            ledger = self.rng.choice(self.ledgers)
+            process = self._process()
+            watermark = self.rng.randint(0, 12)
+            kept = self.rng.choice((None, None, "a"))
+            indexed = self.tables.state.cursors.get(ledger.name, {}).get(INDEX_CONSUMER, 0)
+            prune = Prune(FaultyLog(process, self.tables.log), FaultyState(process, self.tables.state), (INDEX_CONSUMER,))
+            with suppress(*Unlucky, Killed):
+                prune(ledger, watermark, lambda event: kept not in event.record.partitions)
+            indexed = self.tables.state.cursors.get(ledger.name, {}).get(INDEX_CONSUMER, 0)
+            allowed = min(watermark, indexed)
+            self.history.prunable[ledger.name] = max(allowed, self.history.prunable.get(ledger.name, 0))
+            self._note_emptied()
+
+    def _note_emptied(self) -> None:
+        """What is pruned stays pruned."""
+        now = {
+            (name, event.position)
+            for name, pages in self.tables.log.pages.items()
+            for page in pages.values()
+            for event in page.events()
+            if event.record.body is None
+        }
+        broken(self.emptied - now, "a pruned body came back:", sorted(self.emptied - now))
+        self.emptied = now
+
+    def _reader(self):  # type: ignore[no-untyped-def]
+        ledger = self.rng.choice(self.ledgers)
+        partitions = self.rng.choice((None, frozenset("a"), frozenset("ab"), frozenset("bc")))
+        limit = self.rng.choice((1, 2, 500))
+
+        def reader() -> None:
+            for _ in range(self.rng.randint(1, 3)):
+                self._read_cycle(ledger, partitions, self.rng.choice((0, 0, self.rng.randint(0, 8))), limit, self._process())
+                self.scheduler.pause()
+
+        return reader
+
+    def _read_cycle(
+        self, ledger: Ledger, partitions: frozenset[str] | None, since: int, limit: int, process: Process
+    ) -> None:
+        sent, pages, cursor = self.scheduler.steps, list[SyncPage](), since
+        sync_to: int | None = None
+        stalled = 0
+        while stalled < 200:
+            heads = self.rng.choice([*self.containers, Heads(self.scheduler.now)])
+            try:
+                page = self._sync(process, heads)(ledger, partitions, cursor, limit, 10_000, sync_to)
+            except Killed:
+                break
+            except Unlucky:
+                stalled += 1
+                continue
+            stalled = stalled + 1 if page.next_since == cursor else 0
+            pages.append(page)
+            sync_to, cursor = page.sync_to, page.next_since
+            if not page.has_more:
+                self.history.cycles.append(Cycle(ledger, partitions, since, pages, sent, finished=True))
+                return
+        broken(stalled >= 200 and self.trouble == 0, "a sync cycle makes no progress")
+        self.history.cycles.append(Cycle(ledger, partitions, since, pages, sent, finished=False))
+
+    def _settle(self) -> None:
+        """The storm is over: one sweep and one index run, then every reader must see everything."""
+        self.trouble = 0
+        self.scheduler.spawn(self._final_reads)
+        self.scheduler.run(limit=200_000)
+        self._note_emptied()
+
+    def _final_reads(self) -> None:
+        process = self._process()
+        bell = MemoryDoorbell()
+        Sweep(FaultyLog(process, self.tables.log), FaultyState(process, self.tables.state), bell, (INDEX_CONSUMER,))()
+        for ledger in bell.rung:
+            self._index(process, may_go_on=lambda: True)(ledger)
+        for ledger in self.ledgers:
+            head = max((page.end for page in self.tables.log.pages.get(ledger.name, {}).values()), default=0)
+            indexed = self.tables.state.cursors.get(ledger.name, {}).get(INDEX_CONSUMER, 0)
+            broken(indexed != head, "a sweep left a ledger behind:", ledger.name, indexed, head)
+            for partitions in (None, *map(frozenset, PARTITIONS), frozenset(PARTITIONS)):
+                self._read_cycle(ledger, partitions, 0, 500, process)
+
+
+def run_seeds(seeds: Iterable[int]) -> int:
+    """Returns the events committed in all; a broken promise names its seed and how to replay it."""
+    shrink()
+    total = 0
+    for seed in seeds:
+        try:
+            total += World(seed).run()
+        except AssertionError as error:
+            replay = f"replay it: make soak SEEDS=1 ARGS='--first {seed}'"
+            raise AssertionError(f"seed {seed}: {error} ({replay})") from error
+    return total
