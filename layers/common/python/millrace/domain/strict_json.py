@@ -13,6 +13,7 @@ MAX_DEPTH = 64
 
 _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
+_PAIR = re.compile(rb"\[\]|\{\}")
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
@@ -40,6 +41,8 @@ def parse(body: bytes, max_bytes: int) -> Any:
         raise _refuse("An object in the body has the same key twice.", key=str(error)[:128]) from error
     except _Number as error:
         raise _refuse(str(error)) from error
+    except RecursionError as error:
+        raise _refuse("The body is not JSON: it opens far more brackets than it closes.") from error
     except json.JSONDecodeError as error:
         raise _refuse(f"The body is not JSON: {error.msg}.", line=error.lineno, column=error.colno) from error
     if _SURROGATE_ESCAPE.search(body) and _has_lone_surrogate(value):
@@ -83,18 +86,11 @@ def _deeper_than(body: bytes, limit: int) -> bool:
     for _ in range(limit):
         if not brackets:
             return False
-        peeled = _peel(brackets)
+        peeled = _PAIR.sub(b"", brackets)
         if len(peeled) == len(brackets):
             return False  # unbalanced: the parser will say where
         brackets = peeled
     return bool(brackets)
-
-
-_PAIR = re.compile(rb"\[\]|\{\}")
-
-
-def _peel(brackets: bytes) -> bytes:
-    return _PAIR.sub(b"", brackets)
 
 
 def _has_lone_surrogate(value: Any) -> bool:

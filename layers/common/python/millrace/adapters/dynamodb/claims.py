@@ -107,8 +107,8 @@ class DynamoClaims:
 def _key(ledger: Ledger, id_: str) -> str:
     """A long id is hashed into the key; the page keeps it whole."""
     if len(id_.encode()) > LONG_ID:
-        return join_key(ledger.dedupe_scope, "sha256", hashlib.sha256(id_.encode()).hexdigest())
-    return join_key(ledger.dedupe_scope, "id", id_)
+        return f"{ledger.dedupe_scope}#sha256#{hashlib.sha256(id_.encode()).hexdigest()}"
+    return f"{ledger.dedupe_scope}#id#{join_key(id_)}"
 
 
 def _chunks(ids: Sequence[str], size: int) -> Iterator[Sequence[str]]:

@@ -1,0 +1,114 @@
+# The doors of the project. Each sets up what it needs; `make` alone lists them.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+
+export SAM_CLI_TELEMETRY := 0
+
+PORT ?= 4566
+STACK ?= embedded
+SEEDS ?= 2000
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+SAM_VENV := .sam-venv
+READY := $(VENV)/.ready
+SAM_READY := $(SAM_VENV)/.ready
+CHECKED := layers/common/python functions local clients/python tests
+PYTHON := $(shell command -v python3.11 || command -v python3 || echo missing-python3)
+
+.PHONY: help
+help: ## list the targets
+	@echo "Millrace, a serverless event hub. Usage: make <target> [VARIABLE=value]"
+	@echo
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: run
+run: $(READY) $(if $(filter localstack,$(STACK)),build) ## start the embedded stack (PORT=4566), or deploy to a running LocalStack (STACK=localstack)
+	@exec $(BIN)/python -m local.run --port $(PORT) --stack $(STACK)
+
+.PHONY: stop
+stop: $(READY) ## stop the embedded stack
+	@$(BIN)/python -m local.stop
+
+.PHONY: demo
+demo: $(READY) ## show what the hub does, on the running stack or on one of its own
+	@$(BIN)/python -m local.demo
+
+.PHONY: token
+token: $(READY) ## print a token for the running stack (ARGS="--client C1 --project demo --partition '*'")
+	@$(BIN)/millrace token $(ARGS)
+
+.PHONY: test
+test: $(READY) $(SAM_READY) ## run all tests, stopping at the first failure (ARGS=…)
+	@$(BIN)/pytest -x -q $(ARGS)
+
+.PHONY: lint
+lint: $(READY) ## ruff, mypy (strict) and the import rules
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+.PHONY: format
+format: $(READY) ## let ruff format the code and fix what it can
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+.PHONY: bench
+bench: $(READY) ## count calls and units against the figures we hold
+	@$(BIN)/python -m tests.bench $(ARGS)
+
+.PHONY: soak
+soak: $(READY) ## run the simulator on many seeds (SEEDS=2000)
+	@$(BIN)/python -m tests.simulation.soak --seeds $(SEEDS) $(ARGS)
+
+.PHONY: build
+build: $(SAM_READY) ## build the functions and the layer for AWS
+	@$(SAM_VENV)/bin/sam build $(ARGS)
+
+.PHONY: deploy
+deploy: build ## deploy to AWS; asks its questions the first time (ARGS=…)
+	@if [ -f samconfig.toml ]; then $(SAM_VENV)/bin/sam deploy $(ARGS); \
+	else $(SAM_VENV)/bin/sam deploy --guided $(ARGS); fi
+
+COMPILE := CUSTOM_COMPILE_COMMAND="make requirements" $(BIN)/pip-compile --quiet --strip-extras --allow-unsafe \
+	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
+.PHONY: requirements
+requirements: $(READY) ## compile the requirement files (ARGS=--upgrade for newer versions)
+	@$(COMPILE) $(ARGS) -o requirements/dev.txt requirements/dev.in
+	@$(COMPILE) $(ARGS) -o requirements/runtime.txt -c requirements/dev.txt requirements/runtime.in
+	@$(COMPILE) $(ARGS) -o layers/common/requirements.txt -c requirements/dev.txt layers/common/requirements.in
+	@$(COMPILE) $(ARGS) -o requirements/sam.txt requirements/sam.in
+	@! grep -nE '://|--(index-url|extra-index-url|find-links|trusted-host)' requirements/*.txt layers/common/requirements.txt
+
+.PHONY: clean
+clean: ## remove environments, caches and builds
+	@if [ -x $(BIN)/python ] && [ -f .local/run.pid ]; then $(BIN)/python -m local.stop; fi
+	rm -rf $(VENV) $(SAM_VENV) .local .aws-sam build dist *.egg-info
+	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .schemathesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+define check-python
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	{ echo "Millrace needs Python 3.11 or newer, found: $$($(PYTHON) --version 2>&1 || true)." >&2; \
+	  echo "Install one, or name it: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+endef
+
+$(READY): requirements/dev.txt pyproject.toml
+	$(check-python)
+	@echo "Setting up $(VENV) …"
+	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt
+	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@touch $@
+
+$(SAM_READY): requirements/sam.txt
+	$(check-python)
+	@echo "Setting up $(SAM_VENV) …"
+	@[ -x $(SAM_VENV)/bin/python ] || $(PYTHON) -m venv $(SAM_VENV)
+	@$(SAM_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/sam.txt
+	@touch $@

@@ -1,0 +1,76 @@
+"""The hub that runs on this machine: found through `.local/stack.json`, its tokens signed with its own secret."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from millrace_client.errors import NoHub, Unreachable
+from millrace_client.tokens import Grant, sign
+
+STACK_FILE = Path(".local") / "stack.json"
+
+
+@dataclass(frozen=True, slots=True)
+class LocalStack:
+    http_url: str
+    endpoint_url: str
+    region: str
+    secret_arn: str
+
+    def secret(self) -> str:
+        return secret_of(self.endpoint_url, self.region, self.secret_arn)
+
+
+def find(start: Path | None = None) -> LocalStack | None:
+    """The stack of this folder or of the nearest one above it."""
+    here = (start or Path.cwd()).resolve()
+    for folder in (here, *here.parents):
+        file = folder / STACK_FILE
+        if file.is_file():
+            return _read(file)
+    return None
+
+
+def required(start: Path | None = None) -> LocalStack:
+    """Raises `NoHub`."""
+    stack = find(start)
+    if stack is None:
+        raise NoHub("No hub runs here: start one with `make run`, or name one with --url and --token.")
+    return stack
+
+
+def secret_of(endpoint_url: str, region: str, secret_arn: str) -> str:
+    """Raises `Unreachable`, for instance when a stack file was left behind."""
+    # Only this needs boto3, and it is slow to import.
+    import boto3  # noqa: PLC0415
+    from botocore.config import Config  # noqa: PLC0415
+    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+
+    client = boto3.client(
+        "secretsmanager",
+        endpoint_url=endpoint_url,
+        region_name=region,
+        aws_access_key_id="test",
+        aws_secret_access_key="test",  # noqa: S106
+        config=Config(connect_timeout=3, read_timeout=10, retries={"max_attempts": 1}),
+    )
+    try:
+        return client.get_secret_value(SecretId=secret_arn)["SecretString"]
+    except (BotoCoreError, ClientError) as error:
+        raise Unreachable(f"Cannot read the signing secret from {endpoint_url}: {error}") from error
+
+
+def token_for(endpoint_url: str, region: str, secret_arn: str, *, client: str, projects: Sequence[str]) -> str:
+    """A producer's and consumer's token for all partitions of these projects."""
+    return sign(Grant(client, projects), secret_of(endpoint_url, region, secret_arn))
+
+
+def _read(file: Path) -> LocalStack:
+    try:
+        content = json.loads(file.read_text())
+        return LocalStack(content["http_url"], content["endpoint_url"], content["region"], content["secret_arn"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise NoHub(f"{file} cannot be read: {error!r}. Start the hub again with `make run`.") from error

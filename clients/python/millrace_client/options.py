@@ -1,0 +1,13 @@
+"""The options that more than one command takes."""
+
+from typing import Annotated
+
+import typer
+
+Url = Annotated[str | None, typer.Option("--url", envvar="MILLRACE_URL", help="The hub; default: the local one.")]
+Token = Annotated[
+    str | None,
+    typer.Option("--token", envvar="MILLRACE_TOKEN", help="A bearer token; made up for the local hub."),
+]
+Project = Annotated[str, typer.Option("--project", help="The project.")]
+JsonOutput = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]

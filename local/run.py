@@ -1,0 +1,80 @@
+"""`make run`: the embedded stack in the foreground, until Ctrl-C; or the same template on a LocalStack that runs."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import NoReturn
+
+from rich.console import Console
+
+from local import cloud, lock, stack
+from local.deploy import deploy
+from local.embedded import embedded_stack, wait_until_healthy
+from local.errors import LocalError
+from local.greeting import greet
+from local.stack import HOME, ROOT, STACK_NAME, Stack
+
+BUILT_TEMPLATE = ROOT / ".aws-sam" / "build" / "template.yaml"
+
+
+def run_embedded(home: Path, port: int, console: Console) -> None:
+    """Returns when asked to stop, by Ctrl-C, SIGTERM or `make stop`."""
+    try:
+        with lock.held(home):
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, _interrupt)
+            stack.forget(home)
+            console.print(f"Starting the embedded stack on port {port} …")
+            with embedded_stack(home, port) as running:
+                greet(running, console)
+                console.print("\nCtrl-C stops it; what it stored goes with it.")
+                threading.Event().wait()
+    except KeyboardInterrupt:
+        console.print("\nStopped.")
+
+
+def _interrupt(*_: object) -> NoReturn:
+    """Once: what follows is the clean-up, and a second Ctrl-C must not cut that short."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def run_localstack(home: Path, console: Console) -> None:
+    """LocalStack runs the functions in containers, so it gets what `sam build` made, with its wheels."""
+    where = cloud.localstack()
+    console.print(f"Deploying to LocalStack at {where.endpoint_url} …")
+    running = Stack.of(where, STACK_NAME, deploy(where, BUILT_TEMPLATE, STACK_NAME))
+    wait_until_healthy(running)
+    running.write(home)
+    greet(running, console)
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="local.run", description=__doc__)
+    parser.add_argument("--port", type=int, default=4566, help="where the embedded stack listens")
+    parser.add_argument("--stack", choices=["embedded", "localstack"], default="embedded", help="what to deploy to")
+    parser.add_argument("--home", type=Path, default=HOME, help="the folder the stack keeps its files in")
+    options = parser.parse_args(argv)
+    console = Console(highlight=False, soft_wrap=True)
+    try:
+        if options.stack == "localstack":
+            run_localstack(options.home, console)
+        else:
+            run_embedded(options.home, options.port, console)
+    except lock.AlreadyRunning as error:
+        running = stack.read(options.home)
+        where = f" at {running.http_url}" if running else "; it is just starting"
+        console.print(f"{str(error).rstrip('.')}{where}. Stop it with: make stop")
+    except LocalError as error:
+        Console(stderr=True, highlight=False, soft_wrap=True, markup=False).print(str(error), style="red")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,54 @@
+"""The template's tables, made one by one at an endpoint, for tests that need no functions."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from botocore.config import Config
+from samtranslator.yaml_helper import yaml_parse
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+TEMPLATE = Path(__file__).parents[1] / "template.yaml"
+NAMES = ("Claims", "Log", "State", "Index")
+
+
+@dataclass(frozen=True)
+class AwsTables:
+    client: DynamoDBClient
+    claims: str
+    log: str
+    state: str
+    index: str
+
+
+def client_for(endpoint: str | None) -> DynamoDBClient:
+    return boto3.client(
+        "dynamodb",
+        endpoint_url=endpoint,
+        region_name="us-east-1",
+        aws_access_key_id=os.environ.get("MILLRACE_TEST_KEY", "test"),
+        aws_secret_access_key="test",
+        config=Config(retries={"mode": "standard", "max_attempts": 4}, max_pool_connections=64),
+    )
+
+
+def create_tables(client: DynamoDBClient) -> AwsTables:
+    """Key schemas as the template states them, under names of their own."""
+    resources = yaml_parse(TEMPLATE.read_text())["Resources"]
+    prefix = f"test-{uuid.uuid4().hex[:8]}"
+    for name in NAMES:
+        stated: dict[str, Any] = resources[f"{name}Table"]["Properties"]
+        client.create_table(
+            TableName=f"{prefix}-{name.lower()}",
+            KeySchema=stated["KeySchema"],
+            AttributeDefinitions=stated["AttributeDefinitions"],
+            BillingMode="PAY_PER_REQUEST",
+        )
+    return AwsTables(client, *(f"{prefix}-{name.lower()}" for name in NAMES))

@@ -1,0 +1,61 @@
+"""Every adapter of the ports: in memory, on moto, and on the embedded stack or any other endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from moto import mock_aws
+
+from millrace.adapters.dynamodb.claims import DynamoClaims
+from millrace.adapters.dynamodb.index import DynamoIndex
+from millrace.adapters.dynamodb.log import DynamoLog
+from millrace.adapters.dynamodb.state import DynamoState
+from millrace.adapters.memory import MemoryClaims, MemoryIndex, MemoryLog, MemoryState, in_turn
+from millrace.adapters.threads import Threads
+from millrace.ports import Claims, Log, PartitionIndex, State, Together
+from tests.aws_tables import client_for, create_tables
+
+
+@dataclass(frozen=True)
+class Adapters:
+    kind: str
+    claims: Claims
+    log: Log
+    state: State
+    index: PartitionIndex
+    together: Together
+
+
+def on_dynamodb(kind: str, endpoint: str | None, together: Together) -> Adapters:
+    tables = create_tables(client_for(endpoint))
+    return Adapters(
+        kind,
+        DynamoClaims(tables.client, tables.claims, together),
+        DynamoLog(tables.client, tables.log, together),
+        DynamoState(tables.client, tables.state),
+        DynamoIndex(tables.client, tables.index, together),
+        together,
+    )
+
+
+@pytest.fixture(params=["memory", "moto", "embedded"])
+def adapters(request: pytest.FixtureRequest) -> Iterator[Adapters]:
+    yield from _adapters(request)
+
+
+@pytest.fixture(params=["memory", "embedded"])
+def batching(request: pytest.FixtureRequest) -> Iterator[Adapters]:
+    """Where several ids are claimed in one call: moto takes no parameters in INSERT."""
+    yield from _adapters(request)
+
+
+def _adapters(request: pytest.FixtureRequest) -> Iterator[Adapters]:
+    if request.param == "memory":
+        yield Adapters("memory", MemoryClaims(), MemoryLog(), MemoryState(), MemoryIndex(), in_turn)
+    elif request.param == "moto":
+        with mock_aws():
+            yield on_dynamodb("moto", None, in_turn)
+    else:
+        yield on_dynamodb("embedded", request.getfixturevalue("endpoint"), Threads())

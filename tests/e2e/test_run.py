@@ -1,0 +1,177 @@
+"""The doors around the hub: `make run`, `make stop`, `make demo`, the greeting, and the command line against a hub."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from rich.console import Console
+
+from local import demo, greeting
+from local.emulator import HOST, free_port, port_is_free
+from local.stack import ROOT
+from millrace_client import cli
+from tests.e2e.conftest import Hub
+
+SECONDS = 60
+
+
+def local(module: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", f"local.{module}", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=SECONDS)
+
+
+def wait_for(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not happen in {SECONDS} s"
+        time.sleep(0.05)
+
+
+def processes() -> dict[int, int]:
+    """Every living process and its parent."""
+    listing = subprocess.run(["ps", "-eo", "pid=,ppid=,stat="], capture_output=True, text=True, check=True).stdout
+    rows = [line.split() for line in listing.splitlines()]
+    return {int(pid): int(parent) for pid, parent, state in rows if not state.startswith("Z")}
+
+
+def descendants(ancestor: int) -> set[int]:
+    parents, found = processes(), {ancestor}
+    while new := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= new
+    return found
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / ".local"
+
+
+@pytest.fixture
+def running(home: Path) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "local.run", "--home", str(home), "--port", str(free_port())]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        wait_for(lambda: (home / "stack.json").exists() or process.poll() is not None, "stack.json")
+        assert process.poll() is None, process.stdout and process.stdout.read()
+        yield process
+    finally:
+        process.terminate()
+        process.communicate(timeout=SECONDS)
+
+
+def test_a_running_stack_is_healthy_says_so_when_started_again_and_stops_without_leaving_a_process(
+    home: Path, running: subprocess.Popen[str]
+) -> None:
+    stack = json.loads((home / "stack.json").read_text())
+    assert httpx.get(f"{stack['http_url']}/health").json()["status"] == "ok"
+    family = descendants(running.pid)
+    assert len(family) >= 3, "the emulator and at least one function"
+
+    again = local("run", "--home", home)
+    assert again.returncode == 0
+    assert f"already running at {stack['http_url']}" in again.stdout
+
+    stopped = local("stop", "--home", home)
+    assert (stopped.returncode, stopped.stdout) == (0, "Stopped the embedded stack.\n")
+    output, _ = running.communicate(timeout=SECONDS)
+    assert running.returncode == 0
+    assert "Traceback" not in output
+    assert not family & processes().keys()
+    assert not (home / "stack.json").exists()
+    assert not (home / "state").exists()
+    assert port_is_free(int(stack["endpoint_url"].rsplit(":", 1)[1]))
+
+
+def test_ctrl_c_stops_it_cleanly(home: Path, running: subprocess.Popen[str]) -> None:
+    family = descendants(running.pid)
+    running.send_signal(signal.SIGINT)
+    output, _ = running.communicate(timeout=SECONDS)
+    assert running.returncode == 0
+    assert output.endswith("Stopped.\n")
+    assert "Traceback" not in output
+    assert not family & processes().keys()
+
+
+def test_a_killed_run_takes_the_emulator_and_its_functions_with_it(home: Path, running: subprocess.Popen[str]) -> None:
+    family = descendants(running.pid)
+    running.kill()
+    wait_for(lambda: not family & processes().keys(), "the end of every process")
+    assert local("stop", "--home", home).stdout.startswith("Nothing to stop")
+
+
+def test_a_busy_port_is_named_together_with_the_way_out(home: Path) -> None:
+    with socket.socket() as other:
+        other.bind((HOST, free_port()))
+        other.listen()
+        port = other.getsockname()[1]
+        result = local("run", "--home", home, "--port", str(port))
+    assert result.returncode == 1
+    assert f"Port {port} is in use" in result.stderr
+    assert "make run PORT=4600" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not (home / "stack.json").exists()
+
+
+def test_stop_says_when_nothing_runs(home: Path) -> None:
+    result = local("stop", "--home", home)
+    assert (result.returncode, result.stdout) == (0, "Nothing to stop: the embedded stack is not running.\n")
+
+
+def test_make_alone_lists_every_target() -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    listing = subprocess.run(["make"], cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
+    targets = set(re.findall(r"^\.PHONY: (\S+)$", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert targets >= {"run", "stop", "test", "lint", "bench", "demo", "build", "deploy", "soak", "token", "clean"}
+    assert set(re.findall(r"^  (\S+) ", listing, re.MULTILINE)) == targets
+
+
+def test_the_demo_tells_the_truth(stack: Hub) -> None:
+    demo.show(stack.stack, Console(quiet=True))
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the greeting's commands are for curl")
+def test_the_commands_of_the_greeting_work_as_pasted(stack: Hub) -> None:
+    script = "\necho\n".join(greeting.commands(stack.stack))
+    result = subprocess.run(["bash", "-eu", "-c", script], capture_output=True, text=True, check=True, timeout=SECONDS)
+    submitted, read = (json.loads(line) for line in result.stdout.splitlines() if line.startswith("{"))
+    assert submitted["results"][0]["status"] == "committed"
+    assert [event["id"] for event in read["events"]] == ["first"]
+
+
+def test_the_command_line_finds_the_local_hub_mints_a_token_and_reads_back_what_it_submitted(
+    stack: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if stack.home is None:
+        pytest.skip("needs a hub with a stack.json")
+    monkeypatch.chdir(stack.home.parent)
+    monkeypatch.delenv("MILLRACE_URL", raising=False)
+    monkeypatch.delenv("MILLRACE_TOKEN", raising=False)
+    events = tmp_path / "events.ndjson"
+    lines = [json.dumps({"id": f"e{number}", "type": "note", "payload": number}) for number in range(120)]
+    events.write_text("\n".join(lines))
+
+    assert cli.main(["submit", "--project", "cli", "--partition", "a", "--file", str(events), "--json"]) == 0
+    results = json.loads(capsys.readouterr().out)["results"]
+    assert [result["committed_id"] for result in results] == list(range(1, 121))
+
+    assert cli.main(["token", "--client", "C2", "--project", "cli", "--partition", "a"]) == 0
+    token = capsys.readouterr().out.strip()
+    reading = ["pull", "--project", "cli", "--partition", "a", "--limit", "50", "--all", "--json", "--token", token]
+    assert cli.main(reading) == 0
+    read = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [event["event"]["payload"] for event in read] == list(range(120))
+
+    assert cli.main(["health"]) == 0
+    assert "status: ok" in capsys.readouterr().out

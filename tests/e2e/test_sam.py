@@ -1,0 +1,72 @@
+"""The SAM command line accepts the template and builds what the Lambda platform can run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.unit.translated import ROOT, of_type, read
+
+SOURCE = read("template.yaml")
+FUNCTIONS = sorted(of_type("AWS::Serverless::Function", SOURCE))
+
+
+def sam(*arguments: str) -> str:
+    """Run the SAM command named by the variable SAM; `make test` sets one up in .sam-venv."""
+    command = ROOT / os.environ.get("SAM", ".sam-venv/bin/sam")
+    assert command.is_file(), f"{command} is missing: run `make test`, or name a SAM command line in the variable SAM"
+    environment = os.environ | {"SAM_CLI_TELEMETRY": "0", "AWS_DEFAULT_REGION": "eu-central-1"}
+    result = subprocess.run(
+        [command, *arguments], cwd=ROOT, env=environment, text=True, capture_output=True, check=False
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sam")
+    sam("build", "--build-dir", str(folder / "build"), "--cache-dir", str(folder / "cache"))
+    return folder / "build"
+
+
+@pytest.mark.parametrize("template", ["template.yaml", "infra/monitoring.yaml"])
+def test_sam_finds_no_fault_in_a_template(template: str) -> None:
+    assert "is a valid SAM Template" in sam("validate", "--lint", "--template", template)
+
+
+def test_the_layer_holds_the_hub_and_what_it_imports(built: Path) -> None:
+    packages = {path.name for path in (built / "CommonLayer" / "python").iterdir()}
+    assert packages >= {"millrace", "jwt", "cryptography", "pydantic", "aws_lambda_powertools"}
+
+
+def test_the_layer_leaves_out_what_lambda_brings(built: Path) -> None:
+    packages = {path.name for path in (built / "CommonLayer" / "python").iterdir()}
+    assert not packages & {"boto3", "botocore"}
+
+
+def test_the_layers_binaries_are_for_the_lambda_platform(built: Path) -> None:
+    compiled = {path.name for path in (built / "CommonLayer").rglob("*.so")}
+    assert compiled
+    assert all("x86_64-linux-gnu" in name or name.endswith(".abi3.so") for name in compiled)
+    assert any("cpython-313" in name for name in compiled)
+
+
+def test_no_bytecode_of_this_machine_is_shipped(built: Path) -> None:
+    assert not list(built.rglob("__pycache__"))
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_function_is_its_folder_without_the_makefile(built: Path, function: str) -> None:
+    source = ROOT / SOURCE["Resources"][function]["Properties"]["CodeUri"]
+    expected = {path.name for path in source.iterdir()} - {"Makefile", "__pycache__"}
+    assert "app.py" in expected
+    assert {path.name for path in (built / function).iterdir()} == expected
+
+
+def test_the_layer_fits_lambda(built: Path) -> None:
+    size = sum(path.stat().st_size for path in (built / "CommonLayer").rglob("*") if path.is_file())
+    assert size < 250 * 1024 * 1024

@@ -1,0 +1,301 @@
+"""The `millrace` command against a hub made of a function: what goes out, what is printed, how it ends."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import jwt
+import pytest
+
+from millrace_client import cli, local_stack
+from millrace_client.connection import World
+from millrace_client.http import Client
+
+URL = "https://hub.example"
+SUBMIT = ["submit", "--project", "p", "--partition", "a", "--type", "note"]
+ONE = [*SUBMIT, "--payload", "1"]
+
+Answer = httpx.Response | Exception
+
+
+class StubHub:
+    """Gives the answers it was given, in order, then what `answer` makes of a request; keeps every body."""
+
+    def __init__(self, *answers: Answer, answer: Callable[[Any], Any] | None = None) -> None:
+        self.answers = list(answers)
+        self.answer = answer or commit
+        self.requests: list[httpx.Request] = []
+        self.slept: list[float] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        if not self.answers:
+            return httpx.Response(200, json=self.answer(json.loads(request.content or "null")))
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    @property
+    def bodies(self) -> list[Any]:
+        return [json.loads(request.content) for request in self.requests]
+
+    def run(self, *arguments: str) -> int:
+        world = World(httpx.MockTransport(self), self.slept.append)
+        return cli.main([*arguments, "--url", URL, "--token", "T"], world)
+
+
+def commit(body: Any) -> Any:
+    return {"results": [{"id": event["id"], "status": "committed", "committed_id": 1} for event in body["events"]]}
+
+
+def refusal(status: int, code: str, **headers: str) -> httpx.Response:
+    body = {"code": code, "message": "because", "details": {"field": "x"}}
+    return httpx.Response(status, json=body, headers=headers)
+
+
+@pytest.fixture(autouse=True)
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No hub of the machine, and no setting of the person at it, gets in."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MILLRACE_URL", raising=False)
+    monkeypatch.delenv("MILLRACE_TOKEN", raising=False)
+    return tmp_path
+
+
+def test_submit_sends_one_event_with_the_token_and_prints_its_position(capsys: pytest.CaptureFixture[str]) -> None:
+    hub = StubHub()
+    assert hub.run(*SUBMIT, "--partition", "b", "--payload", '{"x": [1]}', "--id", "e1") == 0
+    [request] = hub.requests
+    assert str(request.url) == f"{URL}/v1/projects/p/submit_events"
+    assert request.headers["authorization"] == "Bearer T"
+    assert hub.bodies == [
+        {"events": [{"id": "e1", "partitions": ["a", "b"], "event": {"type": "note", "payload": {"x": [1]}}}]}
+    ]
+    assert "committed" in capsys.readouterr().out
+
+
+def test_a_project_name_is_one_segment_of_the_path() -> None:
+    hub = StubHub()
+    assert hub.run("submit", "--project", "a/b?c", "--partition", "a", "--type", "t", "--payload", "1") == 0
+    assert hub.requests[0].url.raw_path == b"/v1/projects/a%2Fb%3Fc/submit_events"
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [refusal(429, "rate_limited"), refusal(503, "server_error"), httpx.ConnectError("no"), httpx.ReadError("lost")],
+)
+def test_a_retry_goes_out_under_the_same_id(trouble: Answer) -> None:
+    hub = StubHub(trouble, trouble)
+    assert hub.run(*ONE) == 0
+    assert len(hub.requests) == 3
+    assert hub.bodies[0] == hub.bodies[1] == hub.bodies[2]
+    assert hub.bodies[0]["events"][0]["id"]
+
+
+def test_retry_after_is_honoured_and_without_it_pauses_grow() -> None:
+    named = StubHub(refusal(429, "rate_limited", **{"Retry-After": "7"}))
+    assert named.run(*ONE) == 0
+    assert named.slept == [7]
+    unnamed = StubHub(*[refusal(503, "server_error")] * 4)
+    assert unnamed.run(*ONE) == 0
+    assert unnamed.slept == sorted(unnamed.slept)
+    assert unnamed.slept[0] > 0
+
+
+def test_many_events_go_in_batches_of_a_hundred_and_get_ids(nowhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [{"type": "note", "payload": number} for number in range(250)]
+    lines[7] = {"id": "mine", "partitions": ["z"], "event": {"type": "t", "payload": None}, "meta": {"m": 1}}
+    (nowhere / "events.ndjson").write_text("\n\n".join(map(json.dumps, lines)))
+    hub = StubHub()
+    assert hub.run("submit", "--project", "p", "--partition", "a", "--file", "events.ndjson", "--json") == 0
+    assert [len(body["events"]) for body in hub.bodies] == [100, 100, 50]
+    sent = [event for body in hub.bodies for event in body["events"]]
+    assert len({event["id"] for event in sent}) == 250
+    assert sent[7] == lines[7]
+    assert sent[8]["partitions"] == ["a"]
+    assert sent[8]["event"] == {"type": "note", "payload": 8}
+    assert len(json.loads(capsys.readouterr().out)["results"]) == 250
+
+
+def test_a_payload_comes_from_a_file_or_from_standard_input(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (nowhere / "payload.json").write_text('{"from": "file"}')
+    monkeypatch.setattr("sys.stdin", io.StringIO('{"from": "stdin"}'))
+    hub = StubHub()
+    assert hub.run(*SUBMIT, "--payload", "@payload.json") == 0
+    assert hub.run(*SUBMIT, "--payload", "-") == 0
+    assert [body["events"][0]["event"]["payload"]["from"] for body in hub.bodies] == ["file", "stdin"]
+
+
+def test_a_rejected_item_ends_with_1_and_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+    errors = [{"field": "id", "message": "taken"}]
+    result = {"id": "e", "status": "rejected", "reason": "validation_failed", "errors": errors}
+    hub = StubHub(answer=lambda _: {"results": [result]})
+    assert hub.run(*ONE, "--json") == 1
+    assert json.loads(capsys.readouterr().out) == {"results": [result]}
+    assert hub.run(*ONE) == 1
+    assert "0 committed, 1 rejected" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("status", "code"), [(400, "bad_request"), (401, "auth_failed"), (403, "forbidden")])
+def test_a_refused_request_ends_with_1_and_is_not_repeated(
+    status: int, code: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hub = StubHub(refusal(status, code))
+    assert hub.run(*ONE, "--json") == 1
+    assert len(hub.requests) == 1
+    output = capsys.readouterr()
+    expected = {"code": code, "status": status, "message": "because", "details": {"field": "x"}}
+    assert json.loads(output.out) == {"error": expected}
+    assert output.err == f"{code} ({status}): because\n"
+
+
+def test_a_hub_that_stays_busy_ends_with_1_after_six_tries() -> None:
+    hub = StubHub(*[refusal(429, "rate_limited")] * 20)
+    assert hub.run(*ONE) == 1
+    assert len(hub.requests) == 6
+
+
+def test_a_hub_that_cannot_be_reached_ends_with_3(capsys: pytest.CaptureFixture[str]) -> None:
+    hub = StubHub(*[httpx.ConnectError("refused")] * 20)
+    assert hub.run(*ONE) == 3
+    assert capsys.readouterr().err == f"Cannot reach {URL}: refused\n"
+    assert StubHub(httpx.Response(200, text="<html>")).run(*ONE) == 3
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["submit"],
+        ["nonsense"],
+        SUBMIT,
+        [*SUBMIT, "--payload", "{"],
+        [*SUBMIT, "--payload", "@missing.json"],
+        ["submit", "--project", "p", "--file", "missing.ndjson"],
+        [*ONE, "--file", "x"],
+        ["pull", "--project", "p", "--since", "-1"],
+    ],
+)
+def test_wrong_usage_ends_with_2_and_sends_nothing(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    hub = StubHub()
+    assert hub.run(*arguments) == 2
+    assert hub.requests == []
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def page(events: list[int], next_since: int, has_more: bool) -> httpx.Response:
+    def event(position: int) -> dict[str, Any]:
+        content = {"type": "note", "payload": {"text": f"[b]{position}"}}
+        return {"committed_id": position, "id": f"e{position}", "client_id": "C", "partitions": ["a"], "event": content}
+
+    body = {"events": [event(position) for position in events], "next_since_committed_id": next_since}
+    return httpx.Response(200, json=body | {"sync_to_committed_id": 9, "has_more": has_more, "partitions": ["a"]})
+
+
+def test_pull_hands_the_cycle_from_page_to_page(capsys: pytest.CaptureFixture[str]) -> None:
+    hub = StubHub(page([3, 4], 4, True), page([8], 9, False))
+    assert (
+        hub.run("pull", "--project", "p", "--partition", "a", "--since", "2", "--limit", "50", "--all", "--json") == 0
+    )
+    assert hub.bodies == [
+        {"since_committed_id": 2, "partitions": ["a"], "limit": 50},
+        {"since_committed_id": 4, "partitions": ["a"], "limit": 50, "sync_to_committed_id": 9},
+    ]
+    output = capsys.readouterr()
+    assert [json.loads(line)["committed_id"] for line in output.out.splitlines()] == [3, 4, 8]
+    assert "--since 9; that is all" in output.err
+
+
+def test_pull_reads_one_page_of_the_whole_project_unless_told_otherwise(capsys: pytest.CaptureFixture[str]) -> None:
+    hub = StubHub(page([1], 1, True))
+    assert hub.run("pull", "--project", "p") == 0
+    assert hub.bodies == [{"since_committed_id": 0}]
+    output = capsys.readouterr()
+    assert "[b]1" in output.out
+    assert "--since 1; there is more" in output.err
+
+
+def test_health_is_asked_once_and_without_a_token(capsys: pytest.CaptureFixture[str]) -> None:
+    hub = StubHub(httpx.Response(200, json={"status": "ok", "version": "1"}))
+    world = World(httpx.MockTransport(hub), hub.slept.append)
+    assert cli.main(["health", "--url", URL, "--json"], world) == 0
+    assert json.loads(capsys.readouterr().out) == {"status": "ok", "version": "1"}
+    assert "authorization" not in hub.requests[0].headers
+    sick = StubHub(httpx.ConnectError("refused"))
+    assert cli.main(["health", "--url", URL], World(httpx.MockTransport(sick), sick.slept.append)) == 3
+    assert len(sick.requests) == 1
+
+
+def test_without_a_hub_the_command_says_how_to_get_one(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["health"], ONE, ["token", "--client", "c", "--project", "p", "--partition", "*"]):
+        assert cli.main(arguments) == 2
+        assert "make run" in capsys.readouterr().err
+
+
+def test_a_hub_of_another_address_needs_a_token(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([*ONE, "--url", URL]) == 2
+    assert "--token" in capsys.readouterr().err
+
+
+@pytest.fixture
+def local_hub(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A stack file in a folder above, and the secret behind it."""
+    stack = {"http_url": URL, "endpoint_url": "http://aws.example", "region": "r", "secret_arn": "arn"}
+    (nowhere / ".local").mkdir()
+    (nowhere / ".local" / "stack.json").write_text(json.dumps(stack | {"websocket_url": None}))
+    (nowhere / "below").mkdir()
+    monkeypatch.chdir(nowhere / "below")
+    secret = "s" * 64
+    monkeypatch.setattr(local_stack, "secret_of", lambda *_: secret)
+    return secret
+
+
+def test_a_token_has_the_claims_the_hub_reads(local_hub: str, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["token", "--client", "C1", "--project", "a", "--project", "b", "--partition", "x*"]
+    assert cli.main([*command, "--tenant", "T", "--ttl", "30m", "--role", "operator"]) == 0
+    claims = jwt.decode(capsys.readouterr().out.strip(), local_hub, ["HS256"], audience="millrace", issuer="millrace")
+    assert claims.pop("exp") - claims.pop("iat") == 1800
+    assert claims == {
+        "iss": "millrace",
+        "aud": "millrace",
+        "client_id": "C1",
+        "tenant": "T",
+        "projects": ["a", "b"],
+        "partitions": ["x*"],
+        "roles": ["operator"],
+    }
+
+
+def test_a_token_is_for_producers_and_consumers_unless_told_otherwise(
+    local_hub: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["token", "--client", "C1", "--project", "a", "--partition", "*", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["claims"]["roles"] == ["producer", "consumer"]
+    assert "tenant" not in answer["claims"]
+    assert jwt.decode(answer["token"], local_hub, ["HS256"], audience="millrace") == answer["claims"]
+
+
+@pytest.mark.parametrize("ttl", ["", "12", "0h", "h", "-1h", "1w"])
+def test_a_ttl_that_is_no_duration_is_refused(local_hub: str, ttl: str) -> None:
+    assert cli.main(["token", "--client", "c", "--project", "p", "--partition", "*", f"--ttl={ttl}"]) == 2
+
+
+def test_the_local_hub_is_found_and_gets_a_token_of_its_own(local_hub: str) -> None:
+    hub = StubHub()
+    assert cli.main(ONE, World(httpx.MockTransport(hub), hub.slept.append)) == 0
+    [request] = hub.requests
+    assert str(request.url).startswith(URL)
+    token = request.headers["authorization"].removeprefix("Bearer ")
+    assert jwt.decode(token, local_hub, ["HS256"], audience="millrace")["projects"] == ["p"]
+
+
+def test_a_client_reads_a_cycle_as_pages() -> None:
+    hub = StubHub(page([1], 1, True), page([2], 9, False))
+    with Client(URL, "T", transport=httpx.MockTransport(hub)) as client:
+        assert [page["next_since_committed_id"] for page in client.pages("p")] == [1, 9]

@@ -1,0 +1,196 @@
+"""Who may do what: read from the roles of the translated template."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from tests.unit.translated import attribute, environment, functions, named, of_type, template
+
+READ_SECRET = {"secretsmanager:GetSecretValue"}
+WRITE_LOGS = {"logs:CreateLogStream", "logs:PutLogEvents"}
+SEND = {"sqs:SendMessage"}
+
+
+def dynamodb(*actions: str) -> set[str]:
+    return {f"dynamodb:{action}" for action in actions}
+
+
+RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
+    "SubmitFunction": {
+        "SubmitLogs.Arn": WRITE_LOGS,
+        "ClaimsTable.Arn": dynamodb("PartiQLInsert", "PutItem", "GetItem", "BatchGetItem", "UpdateItem"),
+        "LogTable.Arn": dynamodb("PutItem", "Query", "GetItem", "BatchGetItem"),
+        "StateTable.Arn": dynamodb("PutItem", "Query"),
+        "TokenSecret.Id": READ_SECRET,
+    },
+    "SyncFunction": {
+        "SyncLogs.Arn": WRITE_LOGS,
+        "LogTable.Arn": dynamodb("Query", "GetItem", "BatchGetItem"),
+        "StateTable.Arn": dynamodb("Query", "GetItem"),
+        "IndexTable.Arn": dynamodb("Query"),
+        "TokenSecret.Id": READ_SECRET,
+    },
+    "MetaFunction": {"MetaLogs.Arn": WRITE_LOGS},
+    "FanOutFunction": {
+        "FanOutLogs.Arn": WRITE_LOGS,
+        "LogTable.StreamArn": dynamodb("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"),
+        "IndexQueue.Arn": SEND,
+        "FanOutDeadLetters.Arn": SEND,
+    },
+    "IndexFunction": {
+        "IndexLogs.Arn": WRITE_LOGS,
+        "IndexQueue.Arn": {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", *SEND},
+        "LogTable.Arn": dynamodb("Query"),
+        "StateTable.Arn": dynamodb("Query", "GetItem", "UpdateItem"),
+        "IndexTable.Arn": dynamodb("BatchWriteItem", "PutItem"),
+    },
+    "SweepFunction": {
+        "SweepLogs.Arn": WRITE_LOGS,
+        "LogTable.Arn": dynamodb("Query"),
+        "StateTable.Arn": dynamodb("Query"),
+        "IndexQueue.Arn": SEND,
+        "SweepDeadLetters.Arn": SEND,
+    },
+}
+
+
+def listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def role_of(function: str) -> str:
+    return attribute(functions()[function]["Properties"]["Role"]).removesuffix(".Arn")
+
+
+def statements(role: str) -> Iterator[Mapping[str, Any]]:
+    for policy in of_type("AWS::IAM::Role")[role]["Properties"]["Policies"]:
+        yield from policy["PolicyDocument"]["Statement"]
+
+
+def rights(function: str) -> Mapping[str, set[str]]:
+    """Resource → actions. Resources are references, so a wildcard or a made-up ARN fails here already."""
+    granted: dict[str, set[str]] = defaultdict(set)
+    for statement in statements(role_of(function)):
+        assert statement["Effect"] == "Allow"
+        assert statement.keys() <= {"Sid", "Effect", "Action", "Resource"}
+        for resource in listed(statement["Resource"]):
+            granted[attribute(resource)].update(listed(statement["Action"]))
+    return granted
+
+
+def granted_on(resource: str) -> set[tuple[str, str]]:
+    return {(function, action) for function in functions() for action in rights(function).get(resource, ())}
+
+
+def references(value: Any) -> Iterator[str]:
+    """The resources an environment variable points at."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key == "Ref":
+                yield inner
+            elif key == "Fn::GetAtt":
+                yield inner[0]
+            else:
+                yield from references(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from references(inner)
+
+
+def test_every_function_has_a_role_of_its_own() -> None:
+    roles = [role_of(function) for function in functions()]
+    assert len(set(roles)) == len(roles)
+    assert set(roles) == set(of_type("AWS::IAM::Role"))
+
+
+def test_this_file_lists_every_function() -> None:
+    assert set(RIGHTS) == set(functions())
+
+
+@pytest.mark.parametrize("function", RIGHTS)
+def test_a_function_may_do_exactly_what_it_needs(function: str) -> None:
+    assert rights(function) == RIGHTS[function]
+
+
+def test_roles_are_the_only_source_of_rights() -> None:
+    assert not of_type("AWS::IAM::Policy")
+    assert not of_type("AWS::IAM::ManagedPolicy")
+    for role in of_type("AWS::IAM::Role").values():
+        assert role["Properties"].keys() == {"AssumeRolePolicyDocument", "Policies"}
+
+
+def test_only_lambda_may_take_a_role() -> None:
+    for role in of_type("AWS::IAM::Role").values():
+        (statement,) = role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+        assert statement["Principal"] == {"Service": "lambda.amazonaws.com"}
+        assert statement["Action"] == "sts:AssumeRole"
+
+
+def test_no_action_holds_a_wildcard() -> None:
+    assert not [action for f in functions() for actions in rights(f).values() for action in actions if "*" in action]
+
+
+def test_only_submit_writes_to_the_log_and_only_by_putting() -> None:
+    reading = dynamodb("Query", "GetItem", "BatchGetItem")
+    writing = {(function, action) for function, action in granted_on("LogTable.Arn") if action not in reading}
+    assert writing == {("SubmitFunction", "dynamodb:PutItem")}
+
+
+def test_only_submit_touches_claims() -> None:
+    assert {function for function, _ in granted_on("ClaimsTable.Arn")} == {"SubmitFunction"}
+    assert ("SubmitFunction", "dynamodb:PartiQLInsert") in granted_on("ClaimsTable.Arn")
+
+
+def test_nobody_may_delete_from_a_table() -> None:
+    held = {action for function in functions() for actions in rights(function).values() for action in actions}
+    assert not [action for action in held if action.startswith("dynamodb:") and "Delete" in action]
+
+
+def test_batch_writes_which_can_delete_reach_only_the_index() -> None:
+    for table in of_type("AWS::DynamoDB::Table").keys() - {"IndexTable"}:
+        assert "dynamodb:BatchWriteItem" not in {action for _, action in granted_on(f"{table}.Arn")}
+
+
+@pytest.mark.parametrize("function", RIGHTS)
+def test_a_function_writes_only_its_own_log_group(function: str) -> None:
+    (group,) = (
+        resource for resource in rights(function) if resource.removesuffix(".Arn") in of_type("AWS::Logs::LogGroup")
+    )
+    assert functions()[function]["Properties"]["LoggingConfig"]["LogGroup"] == {"Ref": group.removesuffix(".Arn")}
+
+
+@pytest.mark.parametrize("function", RIGHTS)
+def test_a_function_is_told_of_the_tables_and_secrets_it_may_use_and_no_others(function: str) -> None:
+    kinds = {**of_type("AWS::DynamoDB::Table"), **of_type("AWS::SecretsManager::Secret")}
+    told = {name for name in references(list(environment(function).values())) if name in kinds}
+    allowed = {right.partition(".")[0] for right in rights(function) if not right.endswith(".StreamArn")}
+    assert told == allowed & kinds.keys()
+
+
+def test_only_the_api_and_the_schedule_may_call_functions() -> None:
+    callers = defaultdict(set)
+    for permission in of_type("AWS::Lambda::Permission").values():
+        assert permission["Properties"]["Action"] == "lambda:InvokeFunction"
+        callers[permission["Properties"]["Principal"]].add(str(permission["Properties"]["SourceArn"]))
+    assert callers.keys() == {"apigateway.amazonaws.com", "events.amazonaws.com"}
+    assert all("${HttpApi}" in source for source in callers["apigateway.amazonaws.com"])
+    assert all("SweepFunctionTick" in source for source in callers["events.amazonaws.com"])
+
+
+def test_queues_grant_nothing_to_strangers() -> None:
+    assert not of_type("AWS::SQS::QueuePolicy")
+
+
+def test_names_start_with_the_stacks_so_that_two_hubs_fit_in_one_account() -> None:
+    names = [
+        named(resource["Properties"][key])
+        for resource in template()["Resources"].values()
+        for key in ("FunctionName", "TableName", "QueueName", "LayerName")
+        if key in resource.get("Properties", {}) and "Fn::Sub" in resource["Properties"][key]
+    ]
+    assert names
+    assert all(name.startswith("hub-") for name in names)
