@@ -1,9 +1,10 @@
-"""The emulator's own process: MiniStack with two of its habits changed. Started by `local.emulator` only."""
+"""The emulator's own process: MiniStack with three of its habits changed. Started by `local.emulator` only."""
 
 import os
 import signal
 import sys
 import threading
+from typing import Any
 
 from ministack.app import main
 from ministack.core import lambda_runtime
@@ -23,6 +24,27 @@ def shorten_log_wait() -> None:
     wait.__defaults__ = (FIRST_LINE_SECONDS, IDLE_SECONDS, 0.25)
 
 
+def contain_failures() -> None:
+    """A function process that dies takes no other with it.
+
+    When one breaks while it starts, the emulator ends every process of that function, also those at work or just
+    starting, whose failures then do the same: under load it never recovers. On AWS only the one environment goes.
+    """
+    invoke = lambda_runtime.Worker.invoke
+
+    def contained(self: Any, *arguments: Any, **settings: Any) -> Any:
+        try:
+            return invoke(self, *arguments, **settings)
+        except Exception as error:  # noqa: BLE001
+            broken, self._proc = self._proc, None
+            if broken is not None:
+                broken.kill()
+                broken.wait()
+            return {"status": "error", "error": str(error), "cold_start": True, "log": ""}
+
+    lambda_runtime.Worker.invoke = contained
+
+
 def end_with_parent() -> None:
     """Whoever started us holds the other end of our standard input: when it closes, its holder is gone."""
     sys.stdin.read()
@@ -31,6 +53,7 @@ def end_with_parent() -> None:
 
 if __name__ == "__main__":
     shorten_log_wait()
+    contain_failures()
     threading.Thread(target=end_with_parent, daemon=True).start()
     try:
         main()

@@ -10,7 +10,7 @@ from millrace.domain.ledger import Ledger
 from millrace.runtime import observe, wiring
 
 
-def handler(event: Mapping[str, Any], context: Any) -> None:
+def handler(event: Mapping[str, Any], _context: Any) -> None:
     names = {ledger_of(record["dynamodb"]["Keys"]["b"]["S"]) for record in event["Records"]}
     wiring.doorbell().ring(Ledger.to_read(name) for name in names)
     observe.logger().info("rang", ledgers=len(names), records=len(event["Records"]))

@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from millrace.version import VERSION
 from millrace.domain.errors import NotFound
 from millrace.runtime.http import Request, Response, endpoint
+from millrace.version import VERSION
 
 HERE = Path(__file__).parent
 

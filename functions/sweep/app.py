@@ -8,7 +8,7 @@ from typing import Any
 from millrace.runtime import observe, wiring
 
 
-def handler(event: Mapping[str, Any], context: Any) -> dict[str, int]:
+def handler(_event: Mapping[str, Any], _context: Any) -> dict[str, int]:
     behind = wiring.sweep()()
     observe.logger().info("swept", behind=behind)
     return {"behind": behind}

@@ -29,7 +29,9 @@ PROBLEMS = {
 
 
 def document() -> dict[str, Any]:
-    _, schemas = models_json_schema([(model, "validation") for model in MODELS], ref_template="#/components/schemas/{model}")
+    _, schemas = models_json_schema(
+        [(model, "validation") for model in MODELS], ref_template="#/components/schemas/{model}"
+    )
     return {
         "openapi": "3.1.0",
         "info": {
@@ -45,8 +47,8 @@ def document() -> dict[str, Any]:
                 "post": _operation(
                     "submitEvents",
                     "Commit events, each exactly once",
-                    "Items run in order and do not undo each other. The same id with the same content answers its first "
-                    "result; with other content it is rejected.",
+                    "Items run in order and do not undo each other. The same id with the same content answers its "
+                    "first result; with other content it is rejected.",
                     "SubmitRequest",
                     "SubmitAnswer",
                 )
@@ -92,7 +94,12 @@ def _operation(name: str, summary: str, description: str, request: str, answer: 
         "description": description,
         "security": [{"token": []}],
         "parameters": [
-            {"name": "project", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1, "maxLength": 128}}
+            {
+                "name": "project",
+                "in": "path",
+                "required": True,
+                "schema": {"type": "string", "minLength": 1, "maxLength": 128},
+            }
         ],
         "requestBody": {"required": True, "content": _content("application/json", _ref(request))},
         "responses": {

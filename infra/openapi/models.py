@@ -10,7 +10,8 @@ from millrace.domain.sync_read import LIMIT_DEFAULT, LIMIT_MAX, LIMIT_MIN, MAX_P
 from millrace.domain.sync_submit import MAX_BATCH, MAX_ID_BYTES, MAX_PARTITION_BYTES, MAX_PARTITIONS
 
 Partition = Annotated[
-    str, Field(min_length=1, max_length=MAX_PARTITION_BYTES, description=f"At most {MAX_PARTITION_BYTES} bytes of UTF-8.")
+    str,
+    Field(min_length=1, max_length=MAX_PARTITION_BYTES, description=f"At most {MAX_PARTITION_BYTES} bytes of UTF-8."),
 ]
 Position = Annotated[int, Field(ge=0, le=MAX_POSITION)]
 
@@ -83,7 +84,8 @@ class SyncRequest(BaseModel):
         Field(min_length=1, max_length=MAX_PARTITIONS, description="Left out: the whole project (a token for `*`)."),
     ] = None
     limit: Annotated[
-        int | None, Field(description=f"Events at most; coerced into {LIMIT_MIN}..{LIMIT_MAX}.", examples=[LIMIT_DEFAULT])
+        int | None,
+        Field(description=f"Events at most; coerced into {LIMIT_MIN}..{LIMIT_MAX}.", examples=[LIMIT_DEFAULT]),
     ] = None
     sync_to_committed_id: Annotated[
         Position | None, Field(description="From the second page on: what the first page answered.")

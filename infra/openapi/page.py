@@ -11,11 +11,16 @@ from typing import Any
 STYLE = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; --accent: #0a7d5a; }
 body { font: 16px/1.55 system-ui, sans-serif; max-width: 58rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { margin-bottom: .2rem } h2 { margin-top: 2.6rem; border-bottom: 1px solid var(--line); padding-bottom: .3rem }
-code, pre { font: 14px/1.5 ui-monospace, monospace; } pre { background: var(--soft); padding: .8rem; overflow: auto; border-radius: 6px }
-.route code { font-size: 1.02rem } .method { color: white; background: var(--accent); border-radius: 4px; padding: .1rem .5rem; font-weight: 600 }
-table { border-collapse: collapse; width: 100%; margin: .6rem 0 1.2rem } td, th { text-align: left; vertical-align: top; padding: .35rem .6rem; border-bottom: 1px solid var(--line) }
-th { font-weight: 600 } a { color: var(--accent) } .muted { opacity: .75 }
+h1 { margin-bottom: .2rem }
+h2 { margin-top: 2.6rem; border-bottom: 1px solid var(--line); padding-bottom: .3rem }
+code { font: 14px/1.5 ui-monospace, monospace; }
+.route code { font-size: 1.02rem }
+.method { color: white; background: var(--accent); border-radius: 4px; padding: .1rem .5rem; font-weight: 600 }
+table { border-collapse: collapse; width: 100%; margin: .6rem 0 1.2rem }
+td, th { text-align: left; vertical-align: top; padding: .35rem .6rem; border-bottom: 1px solid var(--line) }
+th { font-weight: 600 }
+a { color: var(--accent) }
+.muted { opacity: .75 }
 """
 
 
@@ -62,8 +67,8 @@ def _schemas(schemas: Mapping[str, Any]) -> Iterator[str]:
         yield "<table><tr><th>Member</th><th>Type</th><th>Rule</th></tr>"
         for member, rule in schema["properties"].items():
             required = "" if member in schema.get("required", []) else ' <span class="muted">optional</span>'
-            text = _prose(rule.get("description", ""))
-            yield f"<tr><td><code>{member}</code>{required}</td><td>{_kind(rule)}</td><td>{text}{_bounds(rule)}</td></tr>"
+            text = _prose(rule.get("description", "")) + _bounds(rule)
+            yield f"<tr><td><code>{member}</code>{required}</td><td>{_kind(rule)}</td><td>{text}</td></tr>"
         yield "</table>"
 
 
@@ -84,7 +89,13 @@ def _kind(schema: Mapping[str, Any]) -> str:
 
 
 def _bounds(rule: Mapping[str, Any]) -> str:
-    names = {"minItems": "at least", "maxItems": "at most", "minimum": "from", "maximum": "to", "minLength": "length from"}
+    names = {
+        "minItems": "at least",
+        "maxItems": "at most",
+        "minimum": "from",
+        "maximum": "to",
+        "minLength": "length from",
+    }
     options = [rule, *rule.get("anyOf", [])]
     said = [f"{words} {option[key]}" for option in options for key, words in names.items() if key in option]
     return f' <span class="muted">({", ".join(said)})</span>' if said else ""

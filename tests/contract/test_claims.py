@@ -6,6 +6,7 @@ from millrace.domain.ledger import Ledger
 from millrace.ports import Claim
 from tests.contract.conftest import Adapters
 
+A, NONE = frozenset({"a"}), frozenset[str]()
 ONE = Ledger.of("sync", "default", "demo")
 OTHER_SAME_SCOPE = Ledger("sync#default#other", ONE.dedupe_scope)
 OTHER_SCOPE = Ledger.of("sync", "default", "third")
@@ -14,8 +15,8 @@ OTHER_SCOPE = Ledger.of("sync", "default", "third")
 def test_a_claim_is_created_once(adapters: Adapters) -> None:
     first = adapters.claims.create(ONE, ["a"], seen=0)
     again = adapters.claims.create(ONE, ["a"], seen=7)
-    assert (first.created, first.existed, first.failed) == ({"a"}, frozenset(), frozenset())
-    assert (again.created, again.existed, again.failed) == (frozenset(), {"a"}, frozenset())
+    assert (first.created, first.existed, first.failed) == (A, NONE, NONE)
+    assert (again.created, again.existed, again.failed) == (NONE, A, NONE)
     assert adapters.claims.get(ONE, ["a"]) == {"a": Claim(ONE.name, 0)}
 
 

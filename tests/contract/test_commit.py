@@ -7,13 +7,13 @@ import os
 
 import pytest
 
+from millrace.adapters.memory import MemoryDoorbell
 from millrace.application.commit import Commit
 from millrace.application.heads import Heads
 from millrace.application.index_partitions import IndexPartitions
 from millrace.application.prune import Prune
 from millrace.application.sweep import Sweep
 from millrace.application.sync import INDEX_CONSUMER, Sync
-from millrace.adapters.memory import MemoryDoorbell
 from millrace.domain.canonical import digest
 from millrace.domain.errors import BadRequest
 from millrace.domain.ledger import Ledger

@@ -16,7 +16,9 @@ SUBMIT, SYNC = "/v1/projects/demo/submit_events", "/v1/projects/demo/sync"
 ONE = json.dumps({"events": [item("x")]})
 
 
-def raw(stack: Hub, body: bytes | str, path: str = SUBMIT, kind: str = "application/json") -> tuple[int, dict[str, Any]]:
+def raw(
+    stack: Hub, body: bytes | str, path: str = SUBMIT, kind: str = "application/json"
+) -> tuple[int, dict[str, Any]]:
     response = stack.http.post(path, content=body, headers={**stack.headers(), "Content-Type": kind})
     answer: dict[str, Any] = response.json()
     assert answer.keys() == {"code", "message", "details"}
@@ -43,7 +45,9 @@ def raw(stack: Hub, body: bytes | str, path: str = SUBMIT, kind: str = "applicat
         (json.dumps({"events": [item("a", "x" * 1_048_576)]}), 413, "body", "larger"),
     ],
 )
-def test_s1_a_bad_request_is_refused_as_a_whole(stack: Hub, body: bytes | str, status: int, field: str, says: str) -> None:
+def test_s1_a_bad_request_is_refused_as_a_whole(
+    stack: Hub, body: bytes | str, status: int, field: str, says: str
+) -> None:
     got, answer = raw(stack, body)
     assert (got, answer["details"]["field"]) == (status, field)
     assert says in answer["message"]
@@ -55,7 +59,9 @@ def test_s12_an_oversize_body_is_told_its_size(stack: Hub) -> None:
     assert (answer["details"]["max_bytes"], answer["details"]["actual_bytes"]) == (1_048_576, 1_048_577)
 
 
-@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "application/octet-stream", "image/png"])
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "application/x-www-form-urlencoded", "application/octet-stream", "image/png"]
+)
 def test_another_content_type_is_refused(stack: Hub, kind: str) -> None:
     status, answer = raw(stack, ONE, kind=kind)
     assert (status, answer["details"]["field"]) == (400, "content-type")
@@ -85,7 +91,8 @@ def test_s7_a_project_that_is_not_in_the_token_is_forbidden(stack: Hub) -> None:
 
 def test_a_token_that_cannot_be_trusted_is_refused(stack: Hub) -> None:
     now = int(time.time())
-    unsigned = jwt.encode({"client_id": "C1", "projects": ["demo"], "iss": "millrace", "aud": "millrace", "exp": now + 60}, None, "none")  # type: ignore[arg-type]
+    claims = {"client_id": "C1", "projects": ["demo"], "iss": "millrace", "aud": "millrace", "exp": now + 60}
+    unsigned = jwt.encode(claims, "", "none")
     tokens = {
         "expired": stack.token(exp=now - 60),
         "another audience": stack.token(aud="somebody"),
@@ -100,7 +107,9 @@ def test_a_token_that_cannot_be_trusted_is_refused(stack: Hub) -> None:
     for what, token in tokens.items():
         response = stack.http.post(SUBMIT, content=ONE, headers={"Authorization": f"Bearer {token}"})
         assert (response.status_code, response.json()["code"]) == (401, "auth_failed"), what
-    assert "expired" in stack.http.post(SUBMIT, headers={"Authorization": f"Bearer {tokens['expired']}"}).json()["message"]
+    assert (
+        "expired" in stack.http.post(SUBMIT, headers={"Authorization": f"Bearer {tokens['expired']}"}).json()["message"]
+    )
     for header in ({}, {"Authorization": "Basic eDp5"}, {"Authorization": "Bearer"}):
         assert stack.http.post(SUBMIT, content=ONE, headers=header).status_code == 401
 

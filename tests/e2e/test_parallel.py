@@ -22,6 +22,8 @@ EVENTS = int(os.environ.get("MILLRACE_PARALLEL_EVENTS", "5000"))
 COPIES = 3
 """How many of the clients post each event."""
 BATCH = 100
+KILLS = 40
+"""A new process takes a second or two to start: without an end to the killing nobody would get an answer."""
 
 
 def post_until_answered(hub: Hub, http: httpx.Client, project: str, items: list[Any]) -> list[dict[str, Any]]:
@@ -98,7 +100,7 @@ def a_killer(hub: Hub) -> Iterator[list[int]]:
 
     def kill() -> None:
         rng = random.Random(7)
-        while not over.wait(rng.uniform(0.01, 0.25)):
+        while len(killed) < KILLS and not over.wait(rng.uniform(0.05, 0.6)):
             alive = function_processes(hub)
             if alive:
                 victim = rng.choice(alive)

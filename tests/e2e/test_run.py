@@ -16,9 +16,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from botocore.stub import Stubber
 from rich.console import Console
 
-from local import demo, greeting
+from local import cloud, demo, greeting
+from local.deploy import DeployFailed, deploy
 from local.emulator import HOST, free_port, port_is_free
 from local.stack import ROOT
 from millrace_client import cli
@@ -113,6 +115,7 @@ def test_a_killed_run_takes_the_emulator_and_its_functions_with_it(home: Path, r
 
 def test_a_busy_port_is_named_together_with_the_way_out(home: Path) -> None:
     with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         other.bind((HOST, free_port()))
         other.listen()
         port = other.getsockname()[1]
@@ -122,6 +125,26 @@ def test_a_busy_port_is_named_together_with_the_way_out(home: Path) -> None:
     assert "make run PORT=4600" in result.stderr
     assert "Traceback" not in result.stderr
     assert not (home / "stack.json").exists()
+
+
+def test_a_failed_deployment_names_the_resources_that_failed(tmp_path: Path) -> None:
+    (tmp_path / "template.yaml").write_text("Resources: {}")
+    where = cloud.at("http://127.0.0.1:1")
+    stack = {"StackName": "x", "CreationTime": 0, "StackStatus": "ROLLBACK_COMPLETE"}
+    event = {"StackId": "s", "EventId": "e", "StackName": "x", "Timestamp": 0, "ResourceType": "T"}
+    events = [
+        event | {"LogicalResourceId": "Bad", "ResourceStatus": "CREATE_FAILED", "ResourceStatusReason": "because"},
+        event | {"LogicalResourceId": "Good", "ResourceStatus": "CREATE_COMPLETE"},
+    ]
+    with Stubber(where.cloudformation) as aws, Stubber(where.s3) as s3:
+        s3.add_response("create_bucket", {})
+        aws.add_client_error("describe_stacks", "ValidationError")
+        aws.add_response("create_stack", {})
+        aws.add_response("describe_stacks", {"Stacks": [stack]})
+        aws.add_response("describe_stack_events", {"StackEvents": events})
+        with pytest.raises(DeployFailed) as failure:
+            deploy(where, tmp_path / "template.yaml", "x")
+    assert str(failure.value) == "The stack x could not be deployed:\n  Bad (T): because"
 
 
 def test_stop_says_when_nothing_runs(home: Path) -> None:

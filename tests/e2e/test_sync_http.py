@@ -117,7 +117,9 @@ def wait_for_index(stack: Hub, project: str, position: int) -> None:
     dynamodb = stack.client("dynamodb")
     indexed = 0
     while time.monotonic() < deadline and indexed < position:
-        item_ = dynamodb.get_item(TableName=stack.tables["state"], Key=cursor_key(project), ConsistentRead=True).get("Item")
+        item_ = dynamodb.get_item(TableName=stack.tables["state"], Key=cursor_key(project), ConsistentRead=True).get(
+            "Item"
+        )
         indexed = int(item_["v"]["N"]) if item_ else 0
     assert indexed == position, f"the index of {project} stands at {indexed}, not {position}"
 

@@ -152,7 +152,9 @@ def _check_complete(cycle: Cycle, chain: Sequence[Page], got: Sequence[int], thr
         if cycle.since < position <= through:
             missing = touches and position not in told and not (event.record.body is None and position <= pruned)
             broken(missing, "a sync skipped position", position, "of", cycle.ledger.name)
-            broken(not touches and position in told, "a sync gave an event of a partition it was not asked for", position)
+            broken(
+                not touches and position in told, "a sync gave an event of a partition it was not asked for", position
+            )
 
 
 def _check_bodies(history: History, logs: dict[str, list[Page]]) -> None:
@@ -160,4 +162,9 @@ def _check_bodies(history: History, logs: dict[str, list[Page]]) -> None:
         for page in chain:
             for event in page.events():
                 gone = event.record.body is None
-                broken(gone and event.position > history.prunable.get(name, 0), "a body went too early:", name, event.position)
+                broken(
+                    gone and event.position > history.prunable.get(name, 0),
+                    "a body went too early:",
+                    name,
+                    event.position,
+                )

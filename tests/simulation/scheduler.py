@@ -11,7 +11,7 @@ from greenlet import GreenletExit, getcurrent, greenlet
 
 @dataclass(slots=True)
 class Scheduler:
-    """The same seed gives the same history. Sticky: an actor often keeps the floor, which finds rare bugs far sooner."""
+    """The same seed gives the same history. Sticky: an actor often goes on, which finds rare bugs far sooner."""
 
     rng: random.Random
     stickiness: float

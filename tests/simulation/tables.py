@@ -29,7 +29,7 @@ class Tables:
 
 @dataclass(slots=True)
 class Process:
-    """One process's luck. Every storage call may fail before or after its effect, repeat, or be the last thing it does."""
+    """One process's luck. A call may fail before or after its effect, repeat, or be the last thing it does."""
 
     scheduler: Scheduler
     rng: random.Random

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from millrace.adapters.memory import MemoryDoorbell
 from millrace.application import commit as commit_module
 from millrace.application import heads as heads_module
 from millrace.application.commit import Commit
@@ -15,7 +16,6 @@ from millrace.application.index_partitions import IndexPartitions
 from millrace.application.prune import Prune
 from millrace.application.sweep import Sweep
 from millrace.application.sync import INDEX_CONSUMER, Sync
-from millrace.adapters.memory import MemoryDoorbell
 from millrace.domain import ledger as ledger_module
 from millrace.domain.canonical import digest
 from millrace.domain.ledger import Ledger
@@ -95,9 +95,7 @@ class World:
     def _shuffle_partitions_by_id(self) -> None:
         """One id keeps its partitions, whatever its content: readers are checked against the log."""
         chosen: dict[str, tuple[str, ...]] = {}
-        self.drafts = [
-            Draft(d.id, d.digest, d.body, chosen.setdefault(d.id, d.partitions)) for d in self.drafts
-        ]
+        self.drafts = [Draft(d.id, d.digest, d.body, chosen.setdefault(d.id, d.partitions)) for d in self.drafts]
 
     def _process(self) -> Process:
         return Process(self.scheduler, self.rng, self.trouble)
@@ -124,7 +122,7 @@ class World:
             direct_span=self.rng.choice((0, 0, 3, 1000)),
         )
 
-    def _client(self):  # type: ignore[no-untyped-def]
+    def _client(self) -> Callable[[], None]:
         ledger = self.rng.choice(self.ledgers)
         batch = self.rng.sample(self.drafts, self.rng.randint(1, min(5, len(self.drafts))))
         tries = self.rng.randint(1, 6)
@@ -154,7 +152,7 @@ class World:
                     self._index(process, may_go_on=lambda: self.rng.random() < 0.7)(ledger)
             self.scheduler.pause()
 
-    def _index(self, process: Process, may_go_on) -> IndexPartitions:  # type: ignore[no-untyped-def]
+    def _index(self, process: Process, may_go_on: Callable[[], bool]) -> IndexPartitions:
         return IndexPartitions(
             FaultyLog(process, self.tables.log),
             FaultyState(process, self.tables.state),
@@ -168,10 +166,11 @@ class World:
             process = self._process()
             watermark = self.rng.randint(0, 12)
             kept = self.rng.choice((None, None, "a"))
-            indexed = self.tables.state.cursors.get(ledger.name, {}).get(INDEX_CONSUMER, 0)
-            prune = Prune(FaultyLog(process, self.tables.log), FaultyState(process, self.tables.state), (INDEX_CONSUMER,))
+            prune = Prune(
+                FaultyLog(process, self.tables.log), FaultyState(process, self.tables.state), (INDEX_CONSUMER,)
+            )
             with suppress(*Unlucky, Killed):
-                prune(ledger, watermark, lambda event: kept not in event.record.partitions)
+                prune(ledger, watermark, lambda event, kept=kept: kept not in event.record.partitions)  # type: ignore[misc]
             indexed = self.tables.state.cursors.get(ledger.name, {}).get(INDEX_CONSUMER, 0)
             allowed = min(watermark, indexed)
             self.history.prunable[ledger.name] = max(allowed, self.history.prunable.get(ledger.name, 0))
@@ -189,14 +188,16 @@ class World:
         broken(self.emptied - now, "a pruned body came back:", sorted(self.emptied - now))
         self.emptied = now
 
-    def _reader(self):  # type: ignore[no-untyped-def]
+    def _reader(self) -> Callable[[], None]:
         ledger = self.rng.choice(self.ledgers)
         partitions = self.rng.choice((None, frozenset("a"), frozenset("ab"), frozenset("bc")))
         limit = self.rng.choice((1, 2, 500))
 
         def reader() -> None:
             for _ in range(self.rng.randint(1, 3)):
-                self._read_cycle(ledger, partitions, self.rng.choice((0, 0, self.rng.randint(0, 8))), limit, self._process())
+                self._read_cycle(
+                    ledger, partitions, self.rng.choice((0, 0, self.rng.randint(0, 8))), limit, self._process()
+                )
                 self.scheduler.pause()
 
         return reader

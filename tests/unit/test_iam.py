@@ -22,15 +22,15 @@ def dynamodb(*actions: str) -> set[str]:
 RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     "SubmitFunction": {
         "SubmitLogs.Arn": WRITE_LOGS,
-        "ClaimsTable.Arn": dynamodb("PartiQLInsert", "PutItem", "GetItem", "BatchGetItem", "UpdateItem"),
-        "LogTable.Arn": dynamodb("PutItem", "Query", "GetItem", "BatchGetItem"),
+        "ClaimsTable.Arn": dynamodb("PartiQLInsert", "PutItem", "BatchGetItem", "UpdateItem"),
+        "LogTable.Arn": dynamodb("PutItem", "Query"),
         "StateTable.Arn": dynamodb("PutItem", "Query"),
         "TokenSecret.Id": READ_SECRET,
     },
     "SyncFunction": {
         "SyncLogs.Arn": WRITE_LOGS,
-        "LogTable.Arn": dynamodb("Query", "GetItem", "BatchGetItem"),
-        "StateTable.Arn": dynamodb("Query", "GetItem"),
+        "LogTable.Arn": dynamodb("Query", "BatchGetItem"),
+        "StateTable.Arn": dynamodb("Query"),
         "IndexTable.Arn": dynamodb("Query"),
         "TokenSecret.Id": READ_SECRET,
     },
@@ -45,8 +45,8 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "IndexLogs.Arn": WRITE_LOGS,
         "IndexQueue.Arn": {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", *SEND},
         "LogTable.Arn": dynamodb("Query"),
-        "StateTable.Arn": dynamodb("Query", "GetItem", "UpdateItem"),
-        "IndexTable.Arn": dynamodb("BatchWriteItem", "PutItem"),
+        "StateTable.Arn": dynamodb("Query", "UpdateItem"),
+        "IndexTable.Arn": dynamodb("BatchWriteItem"),
     },
     "SweepFunction": {
         "SweepLogs.Arn": WRITE_LOGS,
@@ -135,7 +135,7 @@ def test_no_action_holds_a_wildcard() -> None:
 
 
 def test_only_submit_writes_to_the_log_and_only_by_putting() -> None:
-    reading = dynamodb("Query", "GetItem", "BatchGetItem")
+    reading = dynamodb("Query", "BatchGetItem")
     writing = {(function, action) for function, action in granted_on("LogTable.Arn") if action not in reading}
     assert writing == {("SubmitFunction", "dynamodb:PutItem")}
 

@@ -10,7 +10,7 @@ from millrace.domain.canonical import DIGEST_BYTES, canonical, digest
 from millrace.domain.packing import DEFLATED, RAW, pack, unpack
 from millrace.domain.page import RECORD_OVERHEAD, Draft, Origin, Page, Record
 
-names = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=20)
+names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
 records = st.builds(
     Record,
     id=names,

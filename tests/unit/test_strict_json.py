@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -68,18 +69,18 @@ def test_what_is_unusual_but_clear_is_taken(body: bytes, value: Any) -> None:
     assert value is None or parsed == value
 
 
-strings = st.text(st.characters(exclude_categories=("Cs",)))
+strings = st.text(st.characters(exclude_categories=["Cs"]))
 leaves = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | strings
 
 
-@given(st.recursive(leaves, lambda inner: st.lists(inner) | st.dictionaries(strings, inner), max_leaves=40), st.booleans())
+@given(
+    st.recursive(leaves, lambda inner: st.lists(inner) | st.dictionaries(strings, inner), max_leaves=40), st.booleans()
+)
 def test_all_clear_json_comes_through_unchanged(value: Any, escaped: bool) -> None:
     assert parse(json.dumps(value, ensure_ascii=escaped).encode(), ROOM) == value
 
 
 @given(st.binary(max_size=60))
 def test_no_bytes_make_it_fail_in_another_way(body: bytes) -> None:
-    try:
+    with suppress(BadRequest):
         parse(body, ROOM)
-    except BadRequest:
-        pass

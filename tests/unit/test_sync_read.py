@@ -41,7 +41,9 @@ def test_a_mistake_names_its_field(body: Any, field: str) -> None:
     assert caught.value.details["field"] == field
 
 
-@pytest.mark.parametrize(("asked", "given"), [(None, 500), (1, 50), (-5, 50), (50, 50), (777, 777), (1000, 1000), (10**9, 1000)])
+@pytest.mark.parametrize(
+    ("asked", "given"), [(None, 500), (1, 50), (-5, 50), (50, 50), (777, 777), (1000, 1000), (10**9, 1000)]
+)
 def test_s6_limit_is_coerced_into_its_bounds(asked: int | None, given: int) -> None:
     assert check_sync({"since_committed_id": 0, "limit": asked}, ALL).limit == given
 

@@ -147,8 +147,10 @@ def test_s12_an_event_of_96_kib_is_taken_and_one_byte_more_is_not() -> None:
         ({"type": "event", "payload": {"schema": "s", "data": None, "meta": {}}}, []),
         ({"type": "other", "payload": {"schema": "s", "data": 1}}, ["event.type"]),
         ({"type": "event", "payload": []}, ["event.payload"]),
-        ({"type": "event", "payload": {"schema": "", "meta": 1, "x": 1}},
-         ["event.payload.schema", "event.payload.data", "event.payload.meta", "event.payload.x"]),
+        (
+            {"type": "event", "payload": {"schema": "", "meta": 1, "x": 1}},
+            ["event.payload.schema", "event.payload.data", "event.payload.meta", "event.payload.x"],
+        ),
     ],
 )
 def test_s3_the_canonical_profile(event: Any, fields: list[str]) -> None:

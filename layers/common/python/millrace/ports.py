@@ -54,7 +54,7 @@ class Log(Protocol):
         """Pages with `first` > `after` in the bucket of `after` + 1, strongly consistent."""
 
     def holding(self, ledger: Ledger, position: int) -> Page | None:
-        """The last page with `first` ≤ `position` in its bucket, strongly consistent: the page of that position if it exists."""
+        """The last page with `first` ≤ `position` in its bucket, strongly consistent: that position's, if it exists."""
 
     def get(self, ledger: Ledger, firsts: Sequence[int]) -> Mapping[int, Page]:
         """The pages that start at these positions, strongly consistent. Some may be left out: ask again."""
@@ -134,4 +134,4 @@ class Doorbell(Protocol):
 
 class Together(Protocol):
     def __call__(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
-        """Run the calls at the same time and return their results in order; the first error is raised after all ended."""
+        """Run the calls side by side; results in order. The first error is raised after all have ended."""

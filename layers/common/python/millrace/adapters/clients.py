@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import boto3
+from aws_lambda_powertools.utilities.parameters import get_secret
 from botocore.config import Config
 
 if TYPE_CHECKING:
@@ -26,6 +27,4 @@ def sqs_client() -> SQSClient:
 
 def read_secret(arn: str, max_age_seconds: int) -> str:
     """A secret's text, kept in memory for `max_age_seconds`."""
-    from aws_lambda_powertools.utilities.parameters import get_secret
-
     return str(get_secret(arn, max_age=max_age_seconds))

@@ -1,4 +1,4 @@
-"""In-memory adapters: first-class, thread-safe, with the same contract as DynamoDB's. The simulator is built on them."""
+"""In-memory adapters: first-class, thread-safe, with DynamoDB's contract. The simulator is built on them."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Threads:
         for take in (calls[0], *(future.result for future in futures)):
             try:
                 results.append(take())
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - raised below, once every call has ended
                 errors.append(error)
         if errors:
             raise errors[0]

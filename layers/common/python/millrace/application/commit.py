@@ -147,7 +147,9 @@ class Commit:
             if attempt:
                 self.pause(attempt)
             if read_forward and run is None:
-                answers = self.together([lambda: self.claims.create(ledger, ids, seen), lambda: self.log.read(ledger, seen)])
+                answers = self.together(
+                    [lambda: self.claims.create(ledger, ids, seen), lambda: self.log.read(ledger, seen)]
+                )
                 claimed, run = answers[0], answers[1]
             else:
                 claimed = self.claims.create(ledger, pending, seen)

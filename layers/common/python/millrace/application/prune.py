@@ -1,4 +1,4 @@
-"""Prune: take the bodies out of old events. Keys, ids, digests and partitions stay, so nothing can be committed again."""
+"""Prune: take the bodies out of old events. Keys, ids, digests and partitions stay, so nothing is committed again."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ from millrace.domain.page import Event, contiguous
 from millrace.ports import Log, State
 
 
+def _always(_event: Event) -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Prune:
     log: Log
     state: State
     consumers: Collection[str]
 
-    def __call__(self, ledger: Ledger, through: int, may_go: Callable[[Event], bool] = lambda event: True) -> int:
+    def __call__(self, ledger: Ledger, through: int, may_go: Callable[[Event], bool] = _always) -> int:
         """Empty what `may_go` allows up to `through`, never above a consumer's cursor. Returns how many bodies went.
 
         The floor rises over the leading events that are all gone.

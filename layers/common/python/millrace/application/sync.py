@@ -16,7 +16,7 @@ from millrace.domain.errors import BadRequest
 from millrace.domain.ledger import Ledger
 from millrace.domain.page import Event, Page
 from millrace.domain.sync_read import SyncPage
-from millrace.ports import Hit, IndexRows, Log, Marks, PartitionIndex, State, Together
+from millrace.ports import Hit, IndexRow, IndexRows, Log, Marks, PartitionIndex, State, Together
 
 INDEX_CONSUMER = "index"
 DIRECT_SPAN = 1_000
@@ -90,14 +90,12 @@ class Sync:
         answers = self.together([partial(read, ledger, tail_start, sync_to, max(limit, self.direct_span)), *queries])
         tail: list[Page] = answers[0]
         hits, horizon = _merge(answers[1:], start, indexed)
-        events, reached = self._fetch(ledger, hits, horizon, partitions, limit)
+        events, reached = self._fetch(ledger, hits, horizon, limit)
         if reached < tail_start:
             return events, reached
         return events + _matching(tail, partitions, tail_start, sync_to), _reach(tail, tail_start, sync_to)
 
-    def _fetch(
-        self, ledger: Ledger, hits: Sequence[Hit], horizon: int, partitions: Collection[str], limit: int
-    ) -> tuple[list[Event], int]:
+    def _fetch(self, ledger: Ledger, hits: Sequence[Hit], horizon: int, limit: int) -> tuple[list[Event], int]:
         wanted = hits[: limit + 1]
         firsts = sorted({hit.page for hit in wanted})[:MAX_PAGES]
         pages = self.log.get(ledger, firsts) if firsts else {}
@@ -112,7 +110,7 @@ class Sync:
 def _merge(answers: Iterable[IndexRows], start: int, indexed: int) -> tuple[list[Hit], int]:
     """All hits up to the horizon: the smallest end of any truncated query, and never above the index's cursor."""
     horizon = indexed
-    rows = []
+    rows: list[IndexRow] = []
     for answer in answers:
         rows.extend(answer.rows)
         if answer.truncated:

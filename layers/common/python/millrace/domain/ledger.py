@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 BUCKET = 1024
-"""Positions per bucket. A page never crosses a bucket's end, so the bucket of a position is arithmetic, not a look-up."""
+"""Positions per bucket. A page never crosses a bucket's end: the bucket of a position is arithmetic, not a look-up."""
 
 
 @dataclass(frozen=True, slots=True)

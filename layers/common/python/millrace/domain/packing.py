@@ -1,4 +1,4 @@
-"""Packing: a page's records as bytes, in columns, deflated when that saves a write unit (`make bench` compares encodings).
+"""Packing: a page's records as bytes, in columns, deflated when that saves a write unit (`make bench` has the figures).
 
 Layout after the format byte, little-endian: u16 records, u16 names, u16 name lengths, u16 id lengths,
 u32 body lengths + 1 (0 = pruned), u8 partitions per record, u16 name numbers, digests, names, ids, bodies.

@@ -22,7 +22,9 @@ class Draft:
 
     @property
     def weight(self) -> int:
-        return RECORD_OVERHEAD + len(self.id.encode()) + sum(2 + len(p.encode()) for p in self.partitions) + len(self.body)
+        return (
+            RECORD_OVERHEAD + len(self.id.encode()) + sum(2 + len(p.encode()) for p in self.partitions) + len(self.body)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,9 @@ def parse(body: bytes, max_bytes: int) -> Any:
     if _deeper_than(body, MAX_DEPTH):
         raise _refuse(f"The body nests deeper than {MAX_DEPTH} levels.", max_depth=MAX_DEPTH)
     try:
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float, parse_int=_int)
+        value = json.loads(
+            text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float, parse_int=_int
+        )
     except _DuplicateKey as error:
         raise _refuse("An object in the body has the same key twice.", key=str(error)[:128]) from error
     except _Number as error:

@@ -52,7 +52,9 @@ def check_request(body: Any) -> Sequence[Mapping[str, Any]]:
             raise _bad(f"events[{index}].id", id_, "Every item needs an id: a non-empty string.")
         if id_ in seen:
             raise BadRequest(
-                "Two items of one request have the same id.", field=f"events[{index}].id", first=f"events[{seen[id_]}].id"
+                "Two items of one request have the same id.",
+                field=f"events[{index}].id",
+                first=f"events[{seen[id_]}].id",
             )
         seen[id_] = index
     return events
@@ -157,7 +159,9 @@ def _canonical(event: Mapping[str, Any], errors: Errors) -> None:
         errors.append(_error("event.payload.data", "is missing"))
     if not isinstance(payload.get("meta", {}), dict):
         errors.append(_error("event.payload.meta", f"must be an object, not {kind_of(payload['meta'])}"))
-    errors.extend(_error(f"event.payload.{key}", "is unknown") for key in sorted(set(payload) - {"schema", "data", "meta"}))
+    errors.extend(
+        _error(f"event.payload.{key}", "is unknown") for key in sorted(set(payload) - {"schema", "data", "meta"})
+    )
 
 
 def _compatibility(event: Mapping[str, Any], errors: Errors) -> None:

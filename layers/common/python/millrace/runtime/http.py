@@ -67,7 +67,9 @@ class Request:
         """The body as strict JSON; size and type are checked first."""
         kind = self.header("content-type").partition(";")[0].strip().lower()
         if kind != "application/json":
-            raise BadRequest("Send the body as application/json.", field="content-type", value_class=kind[:64] or "none")
+            raise BadRequest(
+                "Send the body as application/json.", field="content-type", value_class=kind[:64] or "none"
+            )
         if self.header("content-encoding").strip().lower() not in ("", "identity"):
             raise BadRequest("Send the body without a content encoding.", field="content-encoding")
         return strict_json.parse(self._body(), MAX_BODY_BYTES)
@@ -94,7 +96,7 @@ def endpoint(answer: Callable[[Request], Response]) -> Callable[[Mapping[str, An
         except MillraceError as error:
             response = refusal(error)
             request.noted.update(code=error.code, reason=error.message, details=dict(error.details))
-        except Exception:
+        except Exception:  # noqa: BLE001 - the last line of defence: the caller gets an answer, we get the trace
             observe.logger().exception("unexpected_error", route=request.route)
             response = refusal(MillraceError("Something went wrong on our side; the same request again is safe."))
         observe.logger().info(

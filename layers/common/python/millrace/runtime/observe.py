@@ -24,8 +24,8 @@ def count(metrics: dict[str, int], **dimensions: str) -> None:
     if not present:
         return
     emitter = _metrics()
-    for name, value in dimensions.items():
-        emitter.add_dimension(name, value)
+    for dimension, of in dimensions.items():
+        emitter.add_dimension(dimension, of)
     for name, value in present.items():
         emitter.add_metric(name=name, unit=MetricUnit.Count, value=value)
     emitter.flush_metrics()

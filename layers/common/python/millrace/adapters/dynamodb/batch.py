@@ -23,7 +23,7 @@ _RANDOM = random.SystemRandom()
 
 
 def get_all(client: DynamoDBClient, table: str, keys: Sequence[Item], together: Together, tries: int = 1) -> list[Item]:
-    """Strongly consistent reads, 100 keys a call, calls side by side. What stays unprocessed after `tries` is left out."""
+    """Strongly consistent reads, 100 keys a call, calls side by side. What stays unprocessed is left out."""
     groups = [keys[start : start + GET_KEYS] for start in range(0, len(keys), GET_KEYS)]
     answers = together([partial(_get_group, client, table, group, tries) for group in groups])
     return [item for answer in answers for item in answer]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from millrace.adapters.dynamodb.batch import get_all
 from millrace.adapters.aws_errors import THROTTLES, translated
+from millrace.adapters.dynamodb.batch import get_all
 from millrace.domain.errors import Unavailable
 from millrace.domain.ledger import Ledger, join_key
 from millrace.ports import Claim, Claimed, Together

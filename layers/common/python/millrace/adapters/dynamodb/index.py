@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from millrace.adapters.dynamodb.batch import Item, put_all
 from millrace.adapters.aws_errors import translated
+from millrace.adapters.dynamodb.batch import Item, put_all
 from millrace.domain.ledger import Ledger, join_key
 from millrace.ports import Hit, IndexRow, IndexRows, Together
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from millrace.adapters.dynamodb.batch import Item, get_all
 from millrace.adapters.aws_errors import translated
+from millrace.adapters.dynamodb.batch import Item, get_all
 from millrace.domain.ledger import Ledger, bucket_of
 from millrace.domain.packing import pack, unpack
 from millrace.domain.page import Origin, Page
@@ -43,11 +43,11 @@ class DynamoLog:
         return None
 
     def read(self, ledger: Ledger, after: int, limit: int | None = None) -> Run:
-        bucket = bucket_of(after + 1)
+        asked = self._range(ledger, bucket_of(after + 1), "f > :at", after)
+        if limit is not None:
+            asked["Limit"] = limit
         with translated():
-            answer = self.client.query(
-                **self._range(ledger, bucket, "f > :at", after), **({} if limit is None else {"Limit": limit})
-            )
+            answer = self.client.query(**asked)
         return Run([_page(item) for item in answer["Items"]], more="LastEvaluatedKey" in answer)
 
     def holding(self, ledger: Ledger, position: int) -> Page | None:
