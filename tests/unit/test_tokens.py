@@ -67,7 +67,7 @@ def jwks_url() -> Iterator[str]:
 def test_a_good_token_says_who_its_bearer_is() -> None:
     token = jwt.encode(claims(roles=["producer", "king"], partitions=["a*"], tenant="t"), SECRET, "HS256")
     identity = with_secret().verify(token)
-    assert (identity.client_id, identity.tenant, identity.projects) == ("C1", "t", {"p"})
+    assert (identity.client_id, identity.tenant, identity.projects) == ("C1", "t", frozenset({"p"}))
     assert identity.roles == {"producer"}
     assert identity.team_slug == "t"
     assert identity.reaches("abc")

@@ -1,0 +1,95 @@
+"""The real use cases on the real adapters, against counted tables."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from local.emulator import emulator, free_port
+from millrace.adapters.dynamodb.claims import DynamoClaims
+from millrace.adapters.dynamodb.index import DynamoIndex
+from millrace.adapters.dynamodb.log import DynamoLog
+from millrace.adapters.dynamodb.state import DynamoState
+from millrace.adapters.threads import Threads
+from millrace.application.commit import Commit
+from millrace.application.heads import Heads
+from millrace.application.index_partitions import IndexPartitions
+from millrace.domain.ledger import Ledger
+from millrace.domain.page import Origin
+from millrace.ports import Together
+from millrace.runtime.wiring import pause
+from tests.aws_tables import AwsTables, client_for, create_tables
+from tests.bench.tally import CountedTogether, Tally
+
+ORIGIN = Origin("bench-client")
+
+
+@dataclass(slots=True)
+class Clock:
+    now: int = 1_790_000_000_123
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@dataclass(slots=True)
+class Writer:
+    """A process of its own: its heads, its clock, its threads."""
+
+    commit: Commit
+    clock: Clock
+
+
+@dataclass(slots=True)
+class Rig:
+    tables: AwsTables
+    tally: Tally
+    together: Together
+    names: Iterator[int] = field(default_factory=itertools.count)
+
+    @property
+    def log(self) -> DynamoLog:
+        return DynamoLog(self.tables.client, self.tables.log, self.together)
+
+    @property
+    def state(self) -> DynamoState:
+        return DynamoState(self.tables.client, self.tables.state)
+
+    @property
+    def index(self) -> DynamoIndex:
+        return DynamoIndex(self.tables.client, self.tables.index, self.together)
+
+    @property
+    def index_partitions(self) -> IndexPartitions:
+        return IndexPartitions(self.log, self.state, self.index, lambda: True)
+
+    def ledger(self) -> Ledger:
+        return Ledger.of("sync", "default", f"bench-{next(self.names):04d}")
+
+    def writer(self) -> Writer:
+        clock = Clock()
+        together = CountedTogether(Threads(), self.tally.rounds)
+        claims = DynamoClaims(self.tables.client, self.tables.claims, together)
+        log = DynamoLog(self.tables.client, self.tables.log, together)
+        nonce = lambda: os.urandom(12)  # noqa: E731
+        return Writer(Commit(claims, log, self.state, Heads(clock), together, clock, nonce, pause), clock)
+
+
+def rig_at(endpoint: str) -> Rig:
+    tables = create_tables(client_for(endpoint))
+    roles = {tables.claims: "claims", tables.log: "log", tables.state: "state", tables.index: "index"}
+    tally = Tally(roles)
+    tally.attach(tables.client)
+    return Rig(tables, tally, CountedTogether(Threads(), tally.rounds))
+
+
+@contextmanager
+def own_rig() -> Iterator[Rig]:
+    """On an emulator that starts and ends with the block."""
+    with TemporaryDirectory() as home, emulator(Path(home), free_port()) as endpoint:
+        yield rig_at(endpoint)
