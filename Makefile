@@ -17,7 +17,6 @@ BIN := $(VENV)/bin
 SAM_VENV := .sam-venv
 READY := $(VENV)/.ready
 SAM_READY := $(SAM_VENV)/.ready
-CHECKED := layers/common/python functions local clients/python tests
 PYTHON := $(shell command -v python3.11 || command -v python3 || echo missing-python3)
 
 .PHONY: help
@@ -65,6 +64,10 @@ bench: $(READY) ## count calls and units against the figures we hold
 .PHONY: soak
 soak: $(READY) ## run the simulator on many seeds (SEEDS=2000)
 	@$(BIN)/python -m tests.simulation.soak --seeds $(SEEDS) $(ARGS)
+
+.PHONY: openapi
+openapi: $(READY) ## write the served API description from its models
+	@$(BIN)/python -m infra.openapi.build
 
 .PHONY: build
 build: $(SAM_READY) ## build the functions and the layer for AWS

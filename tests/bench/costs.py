@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from millrace.adapters.dynamodb.log import _item
-from millrace.domain.canonical import canonical
-from millrace.domain.packing import RAW, _columns
-from millrace.domain.page import Draft, Page, Record
 from tests.bench.baselines import put_per_event, row, transaction_per_event
-from tests.bench.events import CONTENT_BYTES, KINDS, drafts, items
+from tests.bench.events import KINDS, drafts
+from tests.bench.overhead import overhead, overhead_row, undeflated_units
 from tests.bench.report import Figure, Section, Table, at_most, exactly
-from tests.bench.rig import ORIGIN, Clock, Rig, own_rig
+from tests.bench.rig import Rig, own_rig
 from tests.bench.scenarios import SCENARIOS, Measured, duplicate, fresh, old_head
-from tests.bench.sizes import item_size, write_units
 
 SIZES = (1, 25, 100)
 
@@ -34,13 +30,17 @@ def run() -> Section:
             )
             for kind in KINDS
         ]
-        index = [_index_row(rig, pages, per_page) for pages, per_page in ((1_000, 1), (40, 25))]
+        index = [_index_row(rig, pages, per_page) for pages, per_page in ((1_000, 1), (40, 25), (1, 1))]
         figures = held(rig)
     return Section(
         [
             Table("commit", "Commit path (Claims and Log)", commits),
             Table("baselines", "Baselines, 25 events", usual),
-            Table("overhead", "Bytes of a page beside the events' content, not deflated", overhead_rows()),
+            Table(
+                "overhead",
+                "Bytes of a page beside the events' content, not deflated",
+                [overhead_row(size) for size in SIZES],
+            ),
             Table("index", "Partition index (one run; Index and State), ten partitions", index),
         ],
         figures,
@@ -88,47 +88,9 @@ def _duplicate(measured: Measured) -> str:
     return f"{measured.units:g} unit, {claims} claim read, {pages} page read"
 
 
-def _page(batch: list[Draft]) -> Page:
-    records = tuple(Record(draft.id, draft.digest, draft.body, draft.partitions) for draft in batch)
-    return Page(900, records, Clock()(), ORIGIN, bytes(12))
-
-
-def undeflated_size(batch: list[Draft], rig_ledger: str = "bench-0000") -> int:
-    """The page item's size if deflating saved nothing."""
-    from millrace.domain.ledger import Ledger
-
-    page = _page(batch)
-    item = _item(Ledger.of("sync", "default", rig_ledger), page)
-    item["e"] = {"B": RAW + _columns(page.records)}
-    return item_size(item)
-
-
-def undeflated_units(events: int) -> float:
-    """Claims and page of a batch, per event, if deflating saved nothing."""
-    return round(1 + write_units(undeflated_size(drafts("random", events, 1))) / events, 3)
-
-
-def overhead(events: int) -> float:
-    """What a page stores per event beside its 500 bytes: id (36 bytes), digest, partition, lengths, the item's rest."""
-    content = sum(len(canonical(item["event"])) for item in items("random", events, 1))
-    assert content == CONTENT_BYTES * events
-    return round((undeflated_size(drafts("random", events, 1)) - content) / events, 1)
-
-
-def overhead_rows() -> list[dict[str, Any]]:
-    return [
-        {
-            "events": events,
-            "overhead per event, bytes": overhead(events),
-            "write units per event, not deflated": undeflated_units(events),
-        }
-        for events in SIZES
-    ]
-
-
 def _index_row(rig: Rig, pages: int, per_page: int) -> dict[str, Any]:
     ledger = rig.ledger()
-    fill(rig, ledger_pages(pages, per_page), ledger)
+    rig.fill(ledger, drafts("realistic", pages * per_page, 1), per_page)
     with rig.tally.measured() as counts:
         assert rig.index_partitions(ledger)
     events = pages * per_page

@@ -16,10 +16,10 @@ from millrace.domain.sync_submit import check_item
 CONTENT_BYTES = 500
 PARTITIONS = 10
 IDENTITY = Identity("bench-client", "default", frozenset({"demo"}), ("*",), frozenset({PRODUCER, CONSUMER}), "default")
-WORDS = (
+TEXT = (
     "please leave the parcel at the back door and ring twice customer asked for an invoice by mail fragile glass "
     "second delivery attempt address confirmed by phone gift wrap express window seat refund pending stock moved"
-).split()
+)
 STATES = ("created", "paid", "packed", "shipped", "delivered", "returned")
 
 
@@ -37,7 +37,8 @@ def _realistic(rng: random.Random, size: int) -> dict[str, Any]:
     }
     event = {"type": "order.updated", "payload": payload}
     room = size - len(canonical(event))
-    payload["note"] = " ".join(rng.choice(WORDS) for _ in range(room))[:room]
+    words = TEXT.split()
+    payload["note"] = " ".join(rng.choice(words) for _ in range(room))[:room]
     return event
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +20,7 @@ from millrace.application.commit import Commit
 from millrace.application.heads import Heads
 from millrace.application.index_partitions import IndexPartitions
 from millrace.domain.ledger import Ledger
-from millrace.domain.page import Origin
+from millrace.domain.page import Draft, Origin, Page, Record
 from millrace.ports import Together
 from millrace.runtime.wiring import pause
 from tests.aws_tables import AwsTables, client_for, create_tables
@@ -76,8 +76,21 @@ class Rig:
         together = CountedTogether(Threads(), self.tally.rounds)
         claims = DynamoClaims(self.tables.client, self.tables.claims, together)
         log = DynamoLog(self.tables.client, self.tables.log, together)
-        nonce = lambda: os.urandom(12)  # noqa: E731
-        return Writer(Commit(claims, log, self.state, Heads(clock), together, clock, nonce, pause), clock)
+        return Writer(Commit(claims, log, self.state, Heads(clock), together, clock, _nonce, pause), clock)
+
+    def fill(self, ledger: Ledger, batch: Sequence[Draft], per_page: int, after: int = 0) -> None:
+        """Pages without claims, for those who only read."""
+        for start in range(0, len(batch), per_page):
+            self.log.append(ledger, page_of(batch[start : start + per_page], after + start + 1))
+
+
+def page_of(batch: Sequence[Draft], first: int) -> Page:
+    records = tuple(Record(draft.id, draft.digest, draft.body, draft.partitions) for draft in batch)
+    return Page(first, records, Clock()(), ORIGIN, _nonce())
+
+
+def _nonce() -> bytes:
+    return os.urandom(12)
 
 
 def rig_at(endpoint: str) -> Rig:

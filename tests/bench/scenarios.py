@@ -40,6 +40,7 @@ class Measured:
     def row(self) -> dict[str, float]:
         return {
             "write units per event": self.units,
+            "calls per event": round(self.counts.calls_to(*COMMIT_PATH) / self.events, 3),
             "calls per commit": self.calls,
             "round trips per commit": self.rounds,
             "read units per event": round(self.counts.read_units(*COMMIT_PATH) / self.events, 3),

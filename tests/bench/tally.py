@@ -152,7 +152,7 @@ def _tables(params: Mapping[str, Any]) -> list[str]:
 
 
 def _lost_units(params: Mapping[str, Any], parsed: Mapping[str, Any]) -> int:
-    """By the larger of what was to be written and what was there; an item not handed back is a claim, far below 1 KB."""
+    """By the larger of what was to be written and what was there; only claims, far below 1 KB, are not handed back."""
     return max(write_units(item_size(params.get("Item", {}))), write_units(item_size(parsed.get("Item", {}))))
 
 

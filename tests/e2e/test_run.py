@@ -60,12 +60,23 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / ".local"
 
 
-@pytest.fixture
-def running(home: Path) -> Iterator[subprocess.Popen[str]]:
+def started(home: Path) -> subprocess.Popen[str]:
+    """A run that got as far as its stack file, or that ended before."""
     command = [sys.executable, "-m", "local.run", "--home", str(home), "--port", str(free_port())]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    wait_for(lambda: (home / "stack.json").exists() or process.poll() is not None, "stack.json")
+    return process
+
+
+@pytest.fixture
+def running(home: Path) -> Iterator[subprocess.Popen[str]]:
+    process = started(home)
+    if process.poll() is not None:
+        output, _ = process.communicate()
+        assert "is in use" in output
+        # Another test run took the port between our choice and our start.
+        process = started(home)
     try:
-        wait_for(lambda: (home / "stack.json").exists() or process.poll() is not None, "stack.json")
         assert process.poll() is None, process.stdout and process.stdout.read()
         yield process
     finally:

@@ -23,14 +23,14 @@ BUGS = (
     Bug(
         "the search starts from the lowest seen of all ids",
         "application/commit.py",
-        "search = _Search(todo, seen, at=min(seen[id_] for id_ in todo))",
-        "search = _Search(todo, seen, at=max(seen[id_] for id_ in todo))",
+        "search = _Search(todo, seen, wanted, at=min(seen[id_] for id_ in todo))",
+        "search = _Search(todo, seen, wanted, at=max(seen[id_] for id_ in todo))",
     ),
     Bug(
         "ids claimed a moment ago count for where the search starts",
         "application/commit.py",
-        "search = _Search(todo, seen, at=min(seen[id_] for id_ in todo))",
-        "search = _Search(todo, seen, at=min((seen[i] for i in todo if i not in created), default=head))",
+        "search = _Search(todo, seen, wanted, at=min(seen[id_] for id_ in todo))",
+        "search = _Search(todo, seen, wanted, at=min((seen[i] for i in todo if i not in created), default=head))",
     ),
     Bug(
         "a jump ahead goes no further than the lowest seen of what is left",

@@ -12,7 +12,7 @@ import httpx
 
 from millrace_client.errors import Refused, Unreachable
 
-RETRIED = {429, 503}
+RETRIED = {429, 500, 502, 503, 504}
 """Whether the hub did its work before it answered so or not, the same request again is safe: ids are deduped."""
 
 Json = dict[str, Any]

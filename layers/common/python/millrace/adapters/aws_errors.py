@@ -34,3 +34,8 @@ def translated() -> Iterator[None]:
         raise Unavailable("Storage refused or failed the call.", cause=code) from error
     except BotoCoreError as error:
         raise Unavailable("Storage did not answer.", cause=type(error).__name__) from error
+
+
+def condition_failed(error: ClientError) -> bool:
+    """A conditional write met another state than it expected: an answer, not a failure."""
+    return error.response.get("Error", {}).get("Code") == "ConditionalCheckFailedException"

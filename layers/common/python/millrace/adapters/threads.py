@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from threading import current_thread
 from typing import Any
+
+PREFIX = "together"
 
 
 @dataclass(slots=True)
@@ -16,10 +19,10 @@ class Threads:
     _pool: ThreadPoolExecutor | None = field(default=None)
 
     def __call__(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
-        if len(calls) == 1:
-            return [calls[0]()]
+        if len(calls) == 1 or current_thread().name.startswith(PREFIX):
+            return [call() for call in calls]  # a worker that waited for other workers could wait for ever
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.workers, thread_name_prefix="together")
+            self._pool = ThreadPoolExecutor(self.workers, thread_name_prefix=PREFIX)
         futures = [self._pool.submit(call) for call in calls[1:]]
         errors: list[Exception] = []
         results: list[Any] = []

@@ -52,6 +52,8 @@ class _Search:
 
     todo: dict[str, Draft]
     seen: dict[str, int]
+    wanted: dict[str, bytes]
+    """The digests in request order, if a conflict is to stop what comes after it; else empty."""
     at: int
     placed: dict[str, _Placed] = field(default_factory=dict)
     examined: int = 0
@@ -83,6 +85,8 @@ class _Search:
 
     def _place(self, record: Record, position: int, time_ms: int, *, fresh: bool) -> None:
         self.placed[record.id] = _Placed(position, record.digest, time_ms, fresh)
+        if self.wanted and record.digest != self.wanted[record.id]:
+            _drop_after(record.id, self.wanted, self.todo)
 
     def _pass(self, end: int) -> None:
         self.at = end
@@ -102,8 +106,13 @@ class Commit:
     pause: Callable[[int], None]
     """Wait a little before try number n; jitter and scale belong to whoever wires it."""
 
-    def __call__(self, ledger: Ledger, drafts: Sequence[Draft], origin: Origin) -> list[Outcome]:
-        """One outcome per draft, in order. Fresh events get ascending positions in the order given."""
+    def __call__(
+        self, ledger: Ledger, drafts: Sequence[Draft], origin: Origin, *, stop_at_conflict: bool = False
+    ) -> list[Outcome]:
+        """One outcome per draft, in order. Fresh events get ascending positions in the order given.
+
+        With `stop_at_conflict` nothing after the first conflict is committed; its outcome has no position either.
+        """
         for draft in drafts:
             if draft.weight > MAX_PAGE_BYTES:
                 raise BadRequest("An event is too large to store.", id=draft.id, max_bytes=MAX_PAGE_BYTES)
@@ -116,10 +125,12 @@ class Commit:
         created, run = self._claim(ledger, list(todo), head, read_forward=ahead)
         seen = dict.fromkeys(todo, head)
         foreign = self._adopt_claims(ledger, [id_ for id_ in todo if id_ not in created], seen)
+        wanted = {id_: draft.digest for id_, draft in todo.items()} if stop_at_conflict else {}
         for id_ in foreign:
-            del todo[id_]
+            todo.pop(id_, None)
+            _drop_after(id_, wanted, todo)
         if todo:
-            search = _Search(todo, seen, at=min(seen[id_] for id_ in todo))
+            search = _Search(todo, seen, wanted, at=min(seen[id_] for id_ in todo))
             if run is not None:
                 search.examine_run(run)
             self._resolve(ledger, search, created)
@@ -223,6 +234,12 @@ class Commit:
                 break
             records.append(Record(draft.id, draft.digest, draft.body, draft.partitions))
         return Page(first, tuple(records), self.clock(), origin, self.nonce())
+
+
+def _drop_after(id_: str, wanted: dict[str, bytes], todo: dict[str, Draft]) -> None:
+    order = list(wanted)
+    for later in order[order.index(id_) + 1 :] if wanted else ():
+        todo.pop(later, None)
 
 
 def _weight(page: Page) -> int:

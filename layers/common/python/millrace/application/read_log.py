@@ -16,7 +16,7 @@ class ReadLog:
     log: Log
     together: Together
 
-    def __call__(self, ledger: Ledger, after: int, through: int, want: int) -> list[Page]:
+    def __call__(self, ledger: Ledger, after: int, through: int, want: int, *, trips: int = 2) -> list[Page]:
         """Pages without a hole from the one that holds `after` + 1 on, with about `want` events, none past `through`.
 
         It may give fewer (a large or a very young range): the caller goes on from the last page it got.
@@ -28,7 +28,7 @@ class ReadLog:
         for run in runs:
             pages.extend(run.pages)
             if run.more:
-                if pages and pages[-1].end < min(through, after + want):
+                if trips > 1 and pages and pages[-1].end < min(through, after + want):
                     pages.extend(self.log.read(ledger, pages[-1].end, want).pages)
                 break
         if not pages or pages[0].first > after + 1:

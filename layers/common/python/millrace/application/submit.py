@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from millrace.application.commit import Commit, Outcome
@@ -24,19 +25,25 @@ class Submit:
     profiles: Mapping[str, str]
     """`tenant/project` → profile; a project that is not named is open."""
 
-    def __call__(self, identity: Identity, project: str, body: Any, connection: str = "") -> list[dict[str, Any]]:
+    def __call__(
+        self, identity: Identity, project: str, body: Any, connection: str = "", *, stop_at_rejection: bool = False
+    ) -> list[dict[str, Any]]:
+        """One result per item. With `stop_at_rejection` whatever follows a rejected item is not processed."""
         identity.require(PRODUCER)
         identity.require_project(project)
         items = check_request(body)
         profile = self.profiles.get(f"{identity.tenant}/{project}", "open")
         checked = [check_item(item, identity, profile) for item in items]
-        drafts = [result for result in checked if isinstance(result, Draft)]
+        tried = list(takewhile(_is_draft, checked)) if stop_at_rejection else checked
+        drafts = [result for result in tried if isinstance(result, Draft)]
+        origin = Origin(identity.client_id, connection)
         ledger = Ledger.of("sync", identity.tenant, project)
-        outcomes = iter(self.commit(ledger, drafts, Origin(identity.client_id, connection)))
-        return [
-            self._result(item["id"], next(outcomes) if isinstance(result, Draft) else result)
+        outcomes = iter(self.commit(ledger, drafts, origin, stop_at_conflict=stop_at_rejection))
+        results = [
+            self._result(item["id"], next(outcomes, CONFLICT) if isinstance(result, Draft) else result)
             for item, result in zip(items, checked, strict=True)
         ]
+        return _stopped(results) if stop_at_rejection else results
 
     def _result(self, id_: str, result: Outcome | Refusal) -> dict[str, Any]:
         if isinstance(result, Outcome) and result.conflict:
@@ -55,3 +62,24 @@ class Submit:
             "committed_id": result.position,
             "status_updated_at": result.time_ms,
         }
+
+
+def _is_draft(result: Draft | Refusal) -> bool:
+    return isinstance(result, Draft)
+
+
+def _stopped(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What follows the first rejected item was not processed, and says because of which."""
+    blocked_by: str | None = None
+    for number, result in enumerate(results):
+        if blocked_by is not None:
+            results[number] = {
+                "id": result["id"],
+                "status": "not_processed",
+                "reason": "prior_item_failed",
+                "blocked_by_id": blocked_by,
+                "status_updated_at": result["status_updated_at"],
+            }
+        elif result["status"] == "rejected":
+            blocked_by = result["id"]
+    return results

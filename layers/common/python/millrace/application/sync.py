@@ -87,7 +87,8 @@ class Sync:
         indexed = min(marks.cursors.get(INDEX_CONSUMER, 0), sync_to)
         queries = [partial(self.index.read, ledger, name, start, INDEX_ROWS) for name in partitions]
         tail_start = max(start, indexed)
-        answers = self.together([partial(read, ledger, tail_start, sync_to, max(limit, self.direct_span)), *queries])
+        tail_read = partial(read, ledger, tail_start, sync_to, max(limit, self.direct_span), trips=1)
+        answers = self.together([tail_read, *queries])
         tail: list[Page] = answers[0]
         hits, horizon = _merge(answers[1:], start, indexed)
         events, reached = self._fetch(ledger, hits, horizon, limit)

@@ -23,6 +23,7 @@ class Identity:
     partitions: tuple[str, ...]
     roles: frozenset[str]
     team_slug: str
+    expires_ms: int = 0
 
     @classmethod
     def of(cls, claims: Mapping[str, Any]) -> Identity:
@@ -35,6 +36,7 @@ class Identity:
             partitions=tuple(_names(claims, "partitions")),
             roles=frozenset(_names(claims, "roles")) & ROLES,
             team_slug=_name(claims, "team_slug", tenant),
+            expires_ms=int(claims.get("exp", 0)) * 1000,
         )
 
     @property

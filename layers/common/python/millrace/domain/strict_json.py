@@ -11,10 +11,7 @@ from millrace.domain.errors import BadRequest, TooLarge
 
 MAX_DEPTH = 64
 
-_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
-_PAIR = re.compile(rb"\[\]|\{\}")
-_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 class _DuplicateKey(ValueError):
@@ -33,20 +30,20 @@ def parse(body: bytes, max_bytes: int) -> Any:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
         raise _refuse("The body is not valid UTF-8.", offset=error.start) from error
-    if _deeper_than(body, MAX_DEPTH):
-        raise _refuse(f"The body nests deeper than {MAX_DEPTH} levels.", max_depth=MAX_DEPTH)
     try:
-        value = json.loads(
-            text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float, parse_int=_int
-        )
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
     except _DuplicateKey as error:
         raise _refuse("An object in the body has the same key twice.", key=str(error)[:128]) from error
     except _Number as error:
         raise _refuse(str(error)) from error
     except RecursionError as error:
-        raise _refuse("The body is not JSON: it opens far more brackets than it closes.") from error
+        raise _too_deep() from error
     except json.JSONDecodeError as error:
         raise _refuse(f"The body is not JSON: {error.msg}.", line=error.lineno, column=error.colno) from error
+    except ValueError as error:
+        raise _refuse("An integer in the body has more than 4300 digits.") from error
+    if _deeper_than(value, MAX_DEPTH):
+        raise _too_deep()
     if _SURROGATE_ESCAPE.search(body) and _has_lone_surrogate(value):
         raise _refuse("A string in the body has a lone surrogate, which no UTF-8 text can carry.")
     return value
@@ -75,24 +72,23 @@ def _float(digits: str) -> float:
     return value
 
 
-def _int(digits: str) -> int:
-    try:
-        return int(digits)
-    except ValueError as error:
-        raise _Number("An integer in the body has more than 4300 digits.") from error
+def _too_deep() -> BadRequest:
+    return _refuse(f"The body nests deeper than {MAX_DEPTH} levels.", max_depth=MAX_DEPTH)
 
 
-def _deeper_than(body: bytes, limit: int) -> bool:
-    """Peel one level of empty brackets per round; what is left after `limit` rounds is deeper (or not JSON at all)."""
-    brackets = _STRINGS.sub(b"", body).translate(None, _NOT_BRACKETS)
+def _deeper_than(value: Any, limit: int) -> bool:
+    """Level by level: a container's members are one level below it."""
+    level = [value] if type(value) in (dict, list) else []
     for _ in range(limit):
-        if not brackets:
+        if not level:
             return False
-        peeled = _PAIR.sub(b"", brackets)
-        if len(peeled) == len(brackets):
-            return False  # unbalanced: the parser will say where
-        brackets = peeled
-    return bool(brackets)
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if type(outer) is dict else outer)
+            if type(inner) is dict or type(inner) is list
+        ]
+    return bool(level)
 
 
 def _has_lone_surrogate(value: Any) -> bool:

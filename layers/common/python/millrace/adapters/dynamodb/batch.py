@@ -46,12 +46,22 @@ def _get_group(client: DynamoDBClient, table: str, keys: Sequence[Item], tries: 
 
 def put_all(client: DynamoDBClient, table: str, items: Sequence[Item], together: Together) -> None:
     """Returns when every item is stored; raises `Throttled` if storage would not take them all."""
-    groups = [items[start : start + WRITE_ITEMS] for start in range(0, len(items), WRITE_ITEMS)]
-    together([partial(_put_group, client, table, group) for group in groups])
+    _write_all(client, table, [{"PutRequest": {"Item": item}} for item in items], together)
 
 
-def _put_group(client: DynamoDBClient, table: str, items: Sequence[Item]) -> None:
-    pending: Any = {table: [{"PutRequest": {"Item": item}} for item in items]}
+def delete_all(client: DynamoDBClient, table: str, keys: Sequence[Item], together: Together) -> None:
+    """Returns when every item is gone. Never for the log or the claims."""
+    _write_all(client, table, [{"DeleteRequest": {"Key": key}} for key in keys], together)
+
+
+def _write_all(client: DynamoDBClient, table: str, requests: Sequence[Any], together: Together) -> None:
+    groups = [requests[start : start + WRITE_ITEMS] for start in range(0, len(requests), WRITE_ITEMS)]
+    if groups:
+        together([partial(_write_group, client, table, group) for group in groups])
+
+
+def _write_group(client: DynamoDBClient, table: str, requests: Sequence[Any]) -> None:
+    pending: Any = {table: list(requests)}
     for attempt in range(8):
         if attempt:
             back_off(attempt)

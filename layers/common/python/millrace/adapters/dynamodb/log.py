@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from millrace.adapters.aws_errors import translated
+from millrace.adapters.aws_errors import condition_failed, translated
 from millrace.adapters.dynamodb.batch import Item, get_all
 from millrace.domain.ledger import Ledger, bucket_of
 from millrace.domain.packing import pack, unpack
@@ -37,7 +37,7 @@ class DynamoLog:
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
             except ClientError as error:
-                if not _condition_failed(error):
+                if not condition_failed(error):
                     raise
                 return _page(error.response["Item"])  # type: ignore[typeddict-item]
         return None
@@ -72,7 +72,7 @@ class DynamoLog:
                     ExpressionAttributeValues={":before": {"N": str(page.revision - 1)}},
                 )
             except ClientError as error:
-                if not _condition_failed(error):
+                if not condition_failed(error):
                     raise
                 return False
         return True
@@ -84,10 +84,6 @@ class DynamoLog:
             "ExpressionAttributeValues": {":bucket": {"S": _bucket_key(ledger, bucket)}, ":at": {"N": str(at)}},
             "ConsistentRead": True,
         }
-
-
-def _condition_failed(error: ClientError) -> bool:
-    return error.response.get("Error", {}).get("Code") == "ConditionalCheckFailedException"
 
 
 def _bucket_key(ledger: Ledger, bucket: int) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from millrace.adapters.aws_errors import translated
+from millrace.adapters.aws_errors import condition_failed, translated
 from millrace.domain.ledger import Ledger, join_key
 from millrace.ports import Marks
 
@@ -69,7 +69,7 @@ class DynamoState:
                     ExpressionAttributeValues=values,
                 )
             except ClientError as error:
-                if error.response.get("Error", {}).get("Code") != "ConditionalCheckFailedException":
+                if not condition_failed(error):
                     raise
                 return False
         return True

@@ -1,0 +1,48 @@
+"""`make bench`: count calls and units, compare encodings and imports, and say which figures hold."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping
+
+from rich.console import Console
+
+from tests.bench import cold_start, costs, cpu, packing, report, sync
+
+SECTIONS: Mapping[str, Callable[[], report.Section]] = {
+    "costs": costs.run,
+    "cpu": cpu.run,
+    "packing": packing.run,
+    "cold_start": cold_start.run,
+    "sync": sync.run,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("--only", choices=SECTIONS, help="run one section and keep the stored results of the others")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    asked = parser.parse_args()
+    console = Console(width=170, quiet=asked.json)
+    results = report.stored()
+    missed = []
+    for name, run in SECTIONS.items():
+        if asked.only not in (None, name):
+            continue
+        console.rule(name)
+        section = run()
+        report.show(console, section)
+        results[name] = section.as_json()
+        missed += [figure for figure in section.figures if not figure.holds]
+    text = report.as_text(report.document(results, list(SECTIONS)))
+    report.RESULTS.write_text(text)
+    if asked.json:
+        sys.stdout.write(text)
+    for figure in missed:
+        sys.stderr.write(f"missed: {figure.name}: wanted {figure.wanted}, measured {figure.measured}\n")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

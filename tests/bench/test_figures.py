@@ -1,0 +1,95 @@
+"""The counted figures we hold, on the embedded stack. Nothing here is timed; `make bench` measures the rest."""
+
+from __future__ import annotations
+
+import pytest
+
+from millrace.domain.canonical import canonical
+from tests.bench.events import CONTENT_BYTES, KINDS, drafts, items
+from tests.bench.overhead import overhead, undeflated_units
+from tests.bench.rig import Rig, rig_at
+from tests.bench.scenarios import duplicate, fresh, old_head
+from tests.bench.sizes import item_size
+from tests.bench.sync import ROUND_TRIPS, Stored, cycles
+
+
+@pytest.fixture
+def rig(endpoint: str) -> Rig:
+    return rig_at(endpoint)
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def test_the_events_of_the_bench_are_half_a_kilobyte(kind: str) -> None:
+    assert {len(canonical(item["event"])) for item in items(kind, 100, seed=0)} == {CONTENT_BYTES}
+
+
+def test_one_event_alone_costs_two_units_and_two_calls(rig: Rig, kind: str) -> None:
+    measured = fresh(rig, kind, 1)
+    assert (measured.units, measured.calls, measured.rounds) == (2, 2, 2)
+    assert measured.counts.calls_to("state", "index") == 0
+
+
+def test_25_events_cost_at_most_1_6_units_each_and_two_calls(rig: Rig, kind: str) -> None:
+    measured = fresh(rig, kind, 25)
+    assert measured.units <= 1.6
+    assert measured.calls == 2
+
+
+def test_25_events_that_cannot_be_deflated_keep_to_the_figure_too() -> None:
+    assert undeflated_units(25) <= 1.6
+
+
+def test_a_page_of_25_adds_at_most_100_bytes_to_an_event() -> None:
+    assert overhead(25) <= 100
+
+
+def test_a_duplicate_costs_one_unit_one_claim_read_and_one_page_read(rig: Rig, kind: str) -> None:
+    measured = duplicate(rig, kind, 1)
+    assert measured.units == 1
+    assert measured.counts.calls == {
+        ("claims", "PutItem"): 1,
+        ("claims", "BatchGetItem"): 1,
+        ("log", "Query"): 1,
+    }
+
+
+def test_a_batch_of_duplicates_costs_one_unit_each_and_the_same_two_reads(rig: Rig, kind: str) -> None:
+    measured = duplicate(rig, kind, 25)
+    assert measured.units == 1
+    assert measured.counts.calls == {
+        ("claims", "BatchExecuteStatement"): 1,
+        ("claims", "BatchGetItem"): 1,
+        ("log", "Query"): 1,
+    }
+
+
+def test_an_old_head_is_read_forward_alongside_the_claim(rig: Rig, kind: str) -> None:
+    measured = old_head(rig, kind, 1)
+    assert (measured.units, measured.calls, measured.rounds) == (2, 3, 2)
+
+
+@pytest.mark.parametrize("per_page", [100, 5])
+def test_a_sync_page_takes_at_most_two_round_trips_after_the_head_is_known(rig: Rig, per_page: int) -> None:
+    reads = cycles(rig, Stored("2,200 events", drafts("realistic", 2_200, 1), per_page))
+    assert {asked: read.events for asked, read in reads.items()} == {
+        "the whole project": 2_200,
+        "one partition of ten, indexed": 220,
+        "one partition of ten, half indexed": 220,
+    }
+    assert all(read.rounds_after_head <= ROUND_TRIPS for read in reads.values()), reads
+
+
+def test_the_units_reported_for_writes_follow_the_size_rules(rig: Rig) -> None:
+    for size in (1, 2, 3, 25, 100):
+        fresh(rig, "random", size)
+    assert rig.tally.checked >= 10
+    assert rig.tally.differing == []
+
+
+def test_the_size_rules_count_names_text_bytes_and_pairs_of_digits() -> None:
+    item = {"ab": {"S": "é"}, "c": {"B": b"123"}, "d": {"N": "12345"}, "e": {"N": "0"}, "f": {"N": "1200"}}
+    assert item_size(item) == (2 + 2) + (1 + 3) + (1 + 4) + (1 + 1) + (1 + 2)
