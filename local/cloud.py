@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
 
 DEFAULT_STAGE = "$default"
+SOCKET_STAGE = "live"
 CONFIG = Config(
     connect_timeout=5, read_timeout=60, retries={"max_attempts": 3, "mode": "standard"}, s3={"addressing_style": "path"}
 )
@@ -57,6 +58,9 @@ class Cloud:
             port = urlsplit(self.endpoint_url).port or 4566
             return f"http://{api_id}.execute-api.localhost.localstack.cloud:{port}{suffix}"
         return f"{self.endpoint_url}/_aws/execute-api/{api_id}{suffix}"
+
+    def websocket_url(self, api_id: str) -> str:
+        return self.http_url(api_id, SOCKET_STAGE).replace("http", "ws", 1)
 
 
 def at(endpoint_url: str, kind: str = "embedded") -> Cloud:

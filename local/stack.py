@@ -35,6 +35,7 @@ class Stack:
             region=cloud.region,
             stack_name=stack_name,
             secret_arn=outputs["TokenSecretArn"],
+            websocket_url=cloud.websocket_url(outputs["SocketApiId"]),
             tables=_ending(outputs, "TableName"),
             queues=_ending(outputs, "QueueUrl") | _ending(outputs, "DeadLettersUrl", "_dead_letters"),
             functions=_ending(outputs, "FunctionName"),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 TEMPLATE = Path(__file__).parents[1] / "template.yaml"
-NAMES = ("Claims", "Log", "State", "Index")
+NAMES = ("Claims", "Log", "State", "Index", "Connections")
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class AwsTables:
     log: str
     state: str
     index: str
+    connections: str
 
 
 def client_for(endpoint: str | None) -> DynamoDBClient:

@@ -1,4 +1,4 @@
-"""The log's stream: a doorbell. A record's only use is the name of the ledger that has something new."""
+"""The log's stream and the wake queue, both doorbells: of a record only the name of its ledger is used."""
 
 from __future__ import annotations
 
@@ -6,11 +6,36 @@ from collections.abc import Mapping
 from typing import Any
 
 from millrace.adapters.dynamodb.keys import ledger_of
+from millrace.domain.errors import Unavailable
 from millrace.domain.ledger import Ledger
 from millrace.runtime import observe, wiring
 
+RESERVE_MS = 15_000
+"""Left for finishing one more run of pages; the rest is found by the next ring or the sweep."""
 
-def handler(event: Mapping[str, Any], _context: Any) -> None:
-    names = {ledger_of(record["dynamodb"]["Keys"]["b"]["S"]) for record in event["Records"]}
-    wiring.doorbell().ring(Ledger.to_read(name) for name in names)
-    observe.logger().info("rang", ledgers=len(names), records=len(event["Records"]))
+
+def handler(event: Mapping[str, Any], context: Any) -> None:
+    def may_go_on() -> bool:
+        return bool(context.get_remaining_time_in_millis() > RESERVE_MS)
+
+    rung = {_ledger(record) for record in event["Records"]}
+    ledgers = [Ledger.to_read(name) for name in sorted(rung)]
+    if any("dynamodb" in record for record in event["Records"]):
+        wiring.doorbell().ring(ledgers)
+    broadcast = wiring.broadcast(may_go_on)
+    failed: list[Unavailable] = []
+    for ledger in ledgers:
+        try:
+            broadcast(ledger)
+        except Unavailable as error:
+            observe.logger().warning("fan_out_failed", ledger=ledger.name, reason=error.message)
+            failed.append(error)
+    observe.logger().info("fanned_out", ledgers=len(ledgers), failed=len(failed), records=len(event["Records"]))
+    if failed:
+        raise failed[0]  # the records come again; no ledger waited for another
+
+
+def _ledger(record: Mapping[str, Any]) -> str:
+    if "dynamodb" in record:
+        return ledger_of(record["dynamodb"]["Keys"]["b"]["S"])
+    return str(record["body"])

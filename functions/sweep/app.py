@@ -9,6 +9,6 @@ from millrace.runtime import observe, wiring
 
 
 def handler(_event: Mapping[str, Any], _context: Any) -> dict[str, int]:
-    behind = wiring.sweep()()
+    behind = sum(sweep() for sweep in wiring.sweeps())
     observe.logger().info("swept", behind=behind)
     return {"behind": behind}

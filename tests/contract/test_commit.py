@@ -149,7 +149,7 @@ def test_a_watermark_above_the_head_is_refused(adapters: Adapters) -> None:
 def test_a_sweep_rings_for_exactly_the_ledgers_that_are_behind(adapters: Adapters) -> None:
     commit_one_by_one(adapters, 3)
     bell = MemoryDoorbell()
-    sweep = Sweep(adapters.log, adapters.state, bell, (INDEX_CONSUMER,))
+    sweep = Sweep(adapters.log, adapters.state, bell, (INDEX_CONSUMER,), lambda: 10**15)
     assert sweep() == 1
     IndexPartitions(adapters.log, adapters.state, adapters.index, lambda: True)(LEDGER)
     assert sweep() == 0

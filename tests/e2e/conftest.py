@@ -41,6 +41,11 @@ class Hub:
         return self.stack.http_url
 
     @property
+    def ws_url(self) -> str:
+        assert self.stack.websocket_url
+        return self.stack.websocket_url
+
+    @property
     def endpoint_url(self) -> str:
         return self.stack.endpoint_url
 

@@ -153,4 +153,72 @@ BUGS = (
         "                self.state.register(ledger)\n",
         "                pass\n",
     ),
+    Bug(
+        "a sync's subscription is durable before the head is read",
+        "application/answer.py",
+        "            self._subscribe_to_sync(connection, ledger, partitions, payload)\n",
+        "            sync_to = find_head(self.sync.log, ledger, 0)\n"
+        "            self._subscribe_to_sync(connection, ledger, partitions, payload)\n",
+    ),
+    Bug(
+        "the fan-out's cursor moves after the posts",
+        "application/broadcast.py",
+        "            self._deliver(ledger, events)\n",
+        "            self.state.move_cursor(ledger, FAN_OUT_CONSUMER, cursor, pages[-1].end)\n"
+        "            self._deliver(ledger, events)\n",
+    ),
+    Bug(
+        "after one failed post nothing more is sent to a connection",
+        "application/broadcast.py",
+        "return all(self._post(subscription, self.render(subscription, event)) for event in wanted)",
+        "return all([self._post(subscription, self.render(subscription, event)) for event in wanted])",
+    ),
+    Bug(
+        "a connection with a failed post is closed",
+        "application/broadcast.py",
+        "return all(self._post(subscription, self.render(subscription, event)) for event in wanted)",
+        "return all(self._post(subscription, self.render(subscription, event)) for event in wanted) or True",
+    ),
+    Bug(
+        "a subscription is forgotten only after its connection is closed",
+        "application/broadcast.py",
+        "        self.wire.close(connection)\n        self.subscriptions.remove(connection)\n",
+        "        self.subscriptions.remove(connection)\n        self.wire.close(connection)\n",
+    ),
+    Bug(
+        "the fan-out leaves the sender of a snapshot a note of what it passed over",
+        "application/broadcast.py",
+        "gone_live = self.subscriptions.note_missed(subscription, events[-1].position)",
+        "gone_live = None",
+    ),
+    Bug(
+        "a snapshot does not go live while a note asks for more",
+        "adapters/memory_live.py",
+        "            if note > sent:\n",
+        "            if note > sent + 1_000:\n",
+    ),
+    Bug(
+        "a subscription that has gone live meanwhile is served, not noted",
+        "adapters/memory_live.py",
+        "            if row is not None and row.live:\n",
+        "            if row is None:\n",
+    ),
+    Bug(
+        "nothing live is posted while a snapshot is being sent",
+        "application/broadcast.py",
+        "        if not subscription.live:\n",
+        "        if subscription.sender_until_ms < 0:\n",
+    ),
+    Bug(
+        "a connection does not get its own events",
+        "application/broadcast.py",
+        "if event.origin.connection and event.origin.connection == subscription.connection:",
+        "if event.origin.connection and not subscription.connection:",
+    ),
+    Bug(
+        "live is what lies above the point of going live",
+        "application/broadcast.py",
+        "if event.record.body is None or event.position <= subscription.after:",
+        "if event.record.body is None:",
+    ),
 )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from millrace.adapters.memory import MemoryDoorbell
 from millrace.application import commit as commit_module
 from millrace.application import heads as heads_module
+from millrace.application.broadcast import FAN_OUT_CONSUMER
 from millrace.application.commit import Commit
 from millrace.application.heads import Heads
 from millrace.application.index_partitions import IndexPartitions
@@ -22,6 +23,7 @@ from millrace.domain.ledger import Ledger
 from millrace.domain.page import Draft, Origin
 from millrace.domain.sync_read import SyncPage
 from tests.simulation.history import Answer, Cycle, History, broken, check
+from tests.simulation.live_actors import Live
 from tests.simulation.scheduler import Killed, Scheduler
 from tests.simulation.tables import (
     FaultyClaims,
@@ -33,6 +35,7 @@ from tests.simulation.tables import (
     Unlucky,
 )
 
+CONSUMERS = (INDEX_CONSUMER, FAN_OUT_CONSUMER)
 PARTITIONS = ("a", "b", "c")
 SMALL_BUCKET = 5
 
@@ -57,6 +60,7 @@ class World:
     containers: list[Heads] = field(init=False)
     trouble: float = field(init=False)
     emptied: set[tuple[str, int]] = field(default_factory=set)
+    live: Live = field(init=False)
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)
@@ -71,6 +75,7 @@ class World:
             for content in range(contents)
         ]
         self.containers = [Heads(self.scheduler.now) for _ in range(self.rng.randint(1, 3))]
+        self.live = Live(self.rng, self.scheduler, self.tables, self._process, self.containers)
 
     def _partitions(self) -> tuple[str, ...]:
         return tuple(sorted(self.rng.sample(PARTITIONS, self.rng.randint(1, 2))))
@@ -87,9 +92,12 @@ class World:
                 self.scheduler.spawn(self._pruner, delay=self.rng.choice((20, 60, 120)))
         for _ in range(self.rng.randint(1, 3)):
             self.scheduler.spawn(self._reader(), delay=self.rng.choice((0, 10, 50, 100)))
+        self.live.spawn(self.ledgers)
+        trouble = self.trouble
         self.scheduler.run()
         self._settle()
         check(self.history, self.tables, self.ledgers)
+        self.live.check(self.history, trouble)
         return sum(len(page.records) for pages in self.tables.log.pages.values() for page in pages.values())
 
     def _shuffle_partitions_by_id(self) -> None:
@@ -134,7 +142,7 @@ class World:
                     self.history.first_sent.setdefault((ledger.name, draft.id), sent)
                 try:
                     heads = self.rng.choice([*self.containers, Heads(self.scheduler.now)])
-                    outcomes = self._commit(self._process(), heads)(ledger, batch, Origin("c"))
+                    outcomes = self._commit(self._process(), heads)(ledger, batch, Origin("c", self.live.origin()))
                 except (*Unlucky, Killed):
                     continue
                 for draft, outcome in zip(batch, outcomes, strict=True):
@@ -166,13 +174,11 @@ class World:
             process = self._process()
             watermark = self.rng.randint(0, 12)
             kept = self.rng.choice((None, None, "a"))
-            prune = Prune(
-                FaultyLog(process, self.tables.log), FaultyState(process, self.tables.state), (INDEX_CONSUMER,)
-            )
+            prune = Prune(FaultyLog(process, self.tables.log), FaultyState(process, self.tables.state), CONSUMERS)
             with suppress(*Unlucky, Killed):
                 prune(ledger, watermark, lambda event, kept=kept: kept not in event.record.partitions)  # type: ignore[misc]
-            indexed = self.tables.state.cursors.get(ledger.name, {}).get(INDEX_CONSUMER, 0)
-            allowed = min(watermark, indexed)
+            cursors = self.tables.state.cursors.get(ledger.name, {})
+            allowed = min([watermark, *(cursors.get(consumer, 0) for consumer in CONSUMERS)])
             self.history.prunable[ledger.name] = max(allowed, self.history.prunable.get(ledger.name, 0))
             self._note_emptied()
 
@@ -236,7 +242,14 @@ class World:
     def _final_reads(self) -> None:
         process = self._process()
         bell = MemoryDoorbell()
-        Sweep(FaultyLog(process, self.tables.log), FaultyState(process, self.tables.state), bell, (INDEX_CONSUMER,))()
+        Sweep(
+            FaultyLog(process, self.tables.log),
+            FaultyState(process, self.tables.state),
+            bell,
+            (INDEX_CONSUMER,),
+            self.scheduler.now,
+        )()
+        self.live.settle(self.ledgers)
         for ledger in bell.rung:
             self._index(process, may_go_on=lambda: True)(ledger)
         for ledger in self.ledgers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,6 +14,13 @@ from tests.unit.translated import attribute, environment, functions, named, of_t
 READ_SECRET = {"secretsmanager:GetSecretValue"}
 WRITE_LOGS = {"logs:CreateLogStream", "logs:PutLogEvents"}
 SEND = {"sqs:SendMessage"}
+RECEIVE = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"}
+TALK = {"execute-api:ManageConnections"}
+CONNECTIONS = re.compile(
+    r"arn:\$\{AWS::Partition\}:execute-api:\$\{AWS::Region\}:\$\{AWS::AccountId\}:"
+    r"\$\{SocketApi\}/live/(?P<method>POST|DELETE)/@connections/\*"
+)
+"""The one address that is written out: API Gateway makes connections, so the template has none to refer to."""
 
 
 def dynamodb(*actions: str) -> set[str]:
@@ -35,15 +43,32 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "TokenSecret.Id": READ_SECRET,
     },
     "MetaFunction": {"MetaLogs.Arn": WRITE_LOGS},
+    "SocketFunction": {
+        "SocketLogs.Arn": WRITE_LOGS,
+        "ClaimsTable.Arn": dynamodb("PartiQLInsert", "PutItem", "BatchGetItem", "UpdateItem"),
+        "LogTable.Arn": dynamodb("PutItem", "Query", "BatchGetItem"),
+        "StateTable.Arn": dynamodb("PutItem", "Query"),
+        "IndexTable.Arn": dynamodb("Query"),
+        "ConnectionsTable.Arn": dynamodb("PutItem", "UpdateItem", "DeleteItem", "GetItem", "Query", "BatchWriteItem"),
+        "TokenSecret.Id": READ_SECRET,
+        "POST @connections": TALK,
+        "DELETE @connections": TALK,
+    },
     "FanOutFunction": {
         "FanOutLogs.Arn": WRITE_LOGS,
+        "WakeQueue.Arn": RECEIVE,
+        "LogTable.Arn": dynamodb("Query"),
+        "StateTable.Arn": dynamodb("Query", "UpdateItem"),
+        "ConnectionsTable.Arn": dynamodb("Query", "UpdateItem", "DeleteItem", "BatchWriteItem"),
+        "POST @connections": TALK,
+        "DELETE @connections": TALK,
         "LogTable.StreamArn": dynamodb("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"),
         "IndexQueue.Arn": SEND,
         "FanOutDeadLetters.Arn": SEND,
     },
     "IndexFunction": {
         "IndexLogs.Arn": WRITE_LOGS,
-        "IndexQueue.Arn": {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", *SEND},
+        "IndexQueue.Arn": RECEIVE | SEND,
         "LogTable.Arn": dynamodb("Query"),
         "StateTable.Arn": dynamodb("Query", "UpdateItem"),
         "IndexTable.Arn": dynamodb("BatchWriteItem"),
@@ -53,6 +78,7 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "LogTable.Arn": dynamodb("Query"),
         "StateTable.Arn": dynamodb("Query"),
         "IndexQueue.Arn": SEND,
+        "WakeQueue.Arn": SEND,
         "SweepDeadLetters.Arn": SEND,
     },
 }
@@ -71,6 +97,14 @@ def statements(role: str) -> Iterator[Mapping[str, Any]]:
         yield from policy["PolicyDocument"]["Statement"]
 
 
+def target(resource: Any) -> str:
+    match resource:
+        case {"Fn::Sub": str(text)} if connections := CONNECTIONS.fullmatch(text):
+            return f"{connections['method']} @connections"
+        case _:
+            return attribute(resource)
+
+
 def rights(function: str) -> Mapping[str, set[str]]:
     """Resource → actions. Resources are references, so a wildcard or a made-up ARN fails here already."""
     granted: dict[str, set[str]] = defaultdict(set)
@@ -78,7 +112,7 @@ def rights(function: str) -> Mapping[str, set[str]]:
         assert statement["Effect"] == "Allow"
         assert statement.keys() <= {"Sid", "Effect", "Action", "Resource"}
         for resource in listed(statement["Resource"]):
-            granted[attribute(resource)].update(listed(statement["Action"]))
+            granted[target(resource)].update(listed(statement["Action"]))
     return granted
 
 
@@ -134,24 +168,31 @@ def test_no_action_holds_a_wildcard() -> None:
     assert not [action for f in functions() for actions in rights(f).values() for action in actions if "*" in action]
 
 
-def test_only_submit_writes_to_the_log_and_only_by_putting() -> None:
+def test_only_submit_and_socket_write_to_the_log_and_only_by_putting() -> None:
     reading = dynamodb("Query", "BatchGetItem")
     writing = {(function, action) for function, action in granted_on("LogTable.Arn") if action not in reading}
-    assert writing == {("SubmitFunction", "dynamodb:PutItem")}
+    assert writing == {("SubmitFunction", "dynamodb:PutItem"), ("SocketFunction", "dynamodb:PutItem")}
 
 
-def test_only_submit_touches_claims() -> None:
-    assert {function for function, _ in granted_on("ClaimsTable.Arn")} == {"SubmitFunction"}
-    assert ("SubmitFunction", "dynamodb:PartiQLInsert") in granted_on("ClaimsTable.Arn")
+def test_only_submit_and_socket_touch_claims_and_with_the_same_rights() -> None:
+    assert {function for function, _ in granted_on("ClaimsTable.Arn")} == {"SubmitFunction", "SocketFunction"}
+    assert "dynamodb:PartiQLInsert" in rights("SubmitFunction")["ClaimsTable.Arn"]
+    assert rights("SocketFunction")["ClaimsTable.Arn"] == rights("SubmitFunction")["ClaimsTable.Arn"]
 
 
-def test_nobody_may_delete_from_a_table() -> None:
-    held = {action for function in functions() for actions in rights(function).values() for action in actions}
-    assert not [action for action in held if action.startswith("dynamodb:") and "Delete" in action]
+@pytest.mark.parametrize("table", sorted(of_type("AWS::DynamoDB::Table").keys() - {"ConnectionsTable"}))
+def test_nobody_may_delete_from_a_table_that_lasts(table: str) -> None:
+    assert not [action for _, action in granted_on(f"{table}.Arn") if "Delete" in action]
 
 
-def test_batch_writes_which_can_delete_reach_only_the_index() -> None:
-    for table in of_type("AWS::DynamoDB::Table").keys() - {"IndexTable"}:
+def test_only_those_who_talk_to_sockets_forget_them() -> None:
+    deleting = {function for function, action in granted_on("ConnectionsTable.Arn") if "Delete" in action}
+    assert deleting == {"SocketFunction", "FanOutFunction"}
+    assert deleting == {function for function, _ in granted_on("POST @connections")}
+
+
+def test_batch_writes_which_can_delete_reach_only_the_index_and_the_connections() -> None:
+    for table in of_type("AWS::DynamoDB::Table").keys() - {"IndexTable", "ConnectionsTable"}:
         assert "dynamodb:BatchWriteItem" not in {action for _, action in granted_on(f"{table}.Arn")}
 
 
@@ -171,13 +212,18 @@ def test_a_function_is_told_of_the_tables_and_secrets_it_may_use_and_no_others(f
     assert told == allowed & kinds.keys()
 
 
-def test_only_the_api_and_the_schedule_may_call_functions() -> None:
+def test_only_the_apis_and_the_schedule_may_call_functions() -> None:
     callers = defaultdict(set)
     for permission in of_type("AWS::Lambda::Permission").values():
         assert permission["Properties"]["Action"] == "lambda:InvokeFunction"
-        callers[permission["Properties"]["Principal"]].add(str(permission["Properties"]["SourceArn"]))
+        source = str(permission["Properties"]["SourceArn"])
+        callers[permission["Properties"]["Principal"]].add(source)
+        if permission["Properties"]["FunctionName"] == {"Ref": "SocketFunctionAliaslive"}:
+            assert "${SocketApi}/" in source
+        else:
+            assert "${SocketApi}" not in source
     assert callers.keys() == {"apigateway.amazonaws.com", "events.amazonaws.com"}
-    assert all("${HttpApi}" in source for source in callers["apigateway.amazonaws.com"])
+    assert all("${HttpApi}/" in source or "${SocketApi}/" in source for source in callers["apigateway.amazonaws.com"])
     assert all("SweepFunctionTick" in source for source in callers["events.amazonaws.com"])
 
 

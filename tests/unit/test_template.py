@@ -21,7 +21,10 @@ from tests.unit.translated import (
 )
 
 TABLES = sorted(of_type("AWS::DynamoDB::Table"))
-API_FUNCTIONS = ("MetaFunction", "SubmitFunction", "SyncFunction")
+PASSING = "ConnectionsTable"
+"""Holds who is connected, which is no fact: every other table keeps what it is given."""
+LASTING = [name for name in TABLES if name != PASSING]
+API_FUNCTIONS = ("MetaFunction", "SocketFunction", "SubmitFunction", "SyncFunction")
 ROUTES = {
     "POST /v1/projects/{project}/submit_events": "Submit",
     "POST /v1/projects/{project}/sync": "Sync",
@@ -31,10 +34,28 @@ ROUTES = {
     "OPTIONS /{proxy+}": "Meta",
     "$default": "Meta",
 }
+SOCKET_ROUTES = {"$connect", "$disconnect", "$default"}
 
 
 def table(name: str) -> Any:
     return of_type("AWS::DynamoDB::Table")[name]
+
+
+def properties_of(name: str) -> Any:
+    return template()["Resources"][name]["Properties"]
+
+
+def routes_of(api: str) -> Iterator[tuple[str, Any]]:
+    """Route key → the integration's properties."""
+    for route in of_type("AWS::ApiGatewayV2::Route").values():
+        if route["Properties"]["ApiId"] == {"Ref": api}:
+            integration = route["Properties"]["Target"]["Fn::Sub"].removeprefix("integrations/${").removesuffix("}")
+            yield route["Properties"]["RouteKey"], properties_of(integration)
+
+
+def access_logs(stage: str) -> Any:
+    settings = properties_of(stage)["AccessLogSettings"]
+    return settings["Fn::If"][1] if "Fn::If" in settings else settings
 
 
 def the_only(kind: str) -> Any:
@@ -53,7 +74,7 @@ def parameters_in(value: Any) -> Iterator[str]:
         yield value
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", LASTING)
 def test_a_table_survives_mistakes(name: str) -> None:
     properties = table(name)["Properties"]
     assert table(name)["DeletionPolicy"] == table(name)["UpdateReplacePolicy"] == "Retain"
@@ -72,9 +93,15 @@ def test_a_table_is_encrypted_and_paid_by_use(name: str) -> None:
     assert table(name)["Properties"]["BillingMode"] == "PAY_PER_REQUEST"
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", LASTING)
 def test_nothing_in_a_table_expires(name: str) -> None:
     assert "TimeToLiveSpecification" not in table(name)["Properties"]
+
+
+def test_only_the_connections_expire_and_go_with_their_stack() -> None:
+    assert PASSING in TABLES
+    assert table(PASSING)["Properties"]["TimeToLiveSpecification"] == {"AttributeName": "ttl", "Enabled": True}
+    assert table(PASSING)["DeletionPolicy"] == table(PASSING)["UpdateReplacePolicy"] == "Delete"
 
 
 def test_only_the_log_has_a_stream_and_it_carries_keys_only() -> None:
@@ -89,6 +116,7 @@ def test_only_the_log_has_a_stream_and_it_carries_keys_only() -> None:
         ("LogTable", [("b", "HASH", "S"), ("f", "RANGE", "N")]),
         ("StateTable", [("p", "HASH", "S"), ("s", "RANGE", "S")]),
         ("IndexTable", [("p", "HASH", "S"), ("s", "RANGE", "S")]),
+        ("ConnectionsTable", [("p", "HASH", "S"), ("s", "RANGE", "S")]),
     ],
 )
 def test_a_table_has_the_keys_its_adapter_writes(name: str, keys: list[tuple[str, str, str]]) -> None:
@@ -113,31 +141,72 @@ def test_a_function_logs_into_the_group_that_bears_its_name(function: str) -> No
 
 def test_each_route_reaches_the_live_alias_of_its_function() -> None:
     reached = {}
-    for route in of_type("AWS::ApiGatewayV2::Route").values():
-        integration = route["Properties"]["Target"]["Fn::Sub"].removeprefix("integrations/${").removesuffix("}")
-        properties = of_type("AWS::ApiGatewayV2::Integration")[integration]["Properties"]
-        assert properties["PayloadFormatVersion"] == "2.0"
-        reached[route["Properties"]["RouteKey"]] = properties["IntegrationUri"]["Ref"]
+    for key, integration in routes_of("HttpApi"):
+        assert integration["PayloadFormatVersion"] == "2.0"
+        reached[key] = integration["IntegrationUri"]["Ref"]
     assert reached == {key: f"{function}FunctionAliaslive" for key, function in ROUTES.items()}
 
 
-def test_the_api_keeps_callers_within_the_chosen_rate() -> None:
-    settings = the_only("AWS::ApiGatewayV2::Stage")["DefaultRouteSettings"]
+def test_every_message_of_a_socket_reaches_the_live_alias_of_one_function() -> None:
+    integrations = dict(routes_of("SocketApi"))
+    assert integrations.keys() == SOCKET_ROUTES
+    for integration in integrations.values():
+        uri, names = integration["IntegrationUri"]["Fn::Sub"]
+        assert uri.endswith(":lambda:path/2015-03-31/functions/${Function}/invocations")
+        assert names == {"Function": {"Ref": "SocketFunctionAliaslive"}}
+        assert integration["IntegrationType"] == "AWS_PROXY"
+        assert "PayloadFormatVersion" not in integration
+
+
+def test_the_socket_is_routed_by_the_type_of_its_messages() -> None:
+    assert properties_of("SocketApi")["ProtocolType"] == "WEBSOCKET"
+    assert properties_of("SocketApi")["RouteSelectionExpression"] == "$request.body.type"
+
+
+@pytest.mark.parametrize("function", ["SocketFunction", "FanOutFunction"])
+def test_a_function_that_sends_knows_the_socket_and_its_stage(function: str) -> None:
+    assert environment(function)["SOCKET_API_ID"] == {"Ref": "SocketApi"}
+    assert environment(function)["SOCKET_STAGE"] == properties_of("SocketStage")["StageName"]
+
+
+def test_the_output_names_the_sockets_address_with_its_stage() -> None:
+    address = template()["Outputs"]["WebSocketUrl"]["Value"]["Fn::Sub"]
+    assert address.startswith("wss://${SocketApi}.execute-api.")
+    assert address.endswith(f"/{properties_of('SocketStage')['StageName']}")
+
+
+@pytest.mark.parametrize("stage", sorted(of_type("AWS::ApiGatewayV2::Stage")))
+def test_an_api_keeps_callers_within_the_chosen_rate(stage: str) -> None:
+    settings = properties_of(stage)["DefaultRouteSettings"]
     assert settings["ThrottlingRateLimit"] == {"Ref": "ThrottleRate"}
     assert settings["ThrottlingBurstLimit"] == {"Ref": "ThrottleBurst"}
 
 
-def test_the_api_logs_each_request_as_one_json_line_without_payload_or_token() -> None:
-    settings = the_only("AWS::ApiGatewayV2::Stage")["AccessLogSettings"]
-    assert attribute(settings["DestinationArn"]) == "HttpAccessLogs.Arn"
+@pytest.mark.parametrize(("stage", "group"), [("HttpStage", "HttpAccessLogs"), ("SocketStage", "SocketAccessLogs")])
+def test_an_api_logs_each_request_as_one_json_line_without_payload_or_token(stage: str, group: str) -> None:
+    settings = access_logs(stage)
+    assert attribute(settings["DestinationArn"]) == f"{group}.Arn"
     line = json.loads(settings["Format"])
     assert "$context.requestId" in line.values()
+    assert all(value.startswith("$context.") for value in line.values())
     assert not [value for value in line.values() if "header" in value.lower() or "authorizer" in value.lower()]
+
+
+def test_no_api_logs_what_it_carries() -> None:
+    for stage in of_type("AWS::ApiGatewayV2::Stage"):
+        assert not properties_of(stage)["DefaultRouteSettings"].keys() & {"DataTraceEnabled", "LoggingLevel"}
+
+
+def test_a_hub_deploys_to_an_account_where_sockets_may_not_log() -> None:
+    assert template()["Parameters"]["WebSocketAccessLogs"]["Default"] == "false"
+    when, _, otherwise = properties_of("SocketStage")["AccessLogSettings"]["Fn::If"]
+    assert (when, otherwise) == ("LogsSockets", {"Ref": "AWS::NoValue"})
+    assert template()["Resources"]["SocketAccessLogs"]["Condition"] == "LogsSockets"
 
 
 def test_no_origin_may_call_from_a_browser_unless_named() -> None:
     assert template()["Parameters"]["CorsOrigins"]["Default"] == ""
-    when, configured, otherwise = the_only("AWS::ApiGatewayV2::Api")["CorsConfiguration"]["Fn::If"]
+    when, configured, otherwise = properties_of("HttpApi")["CorsConfiguration"]["Fn::If"]
     assert (when, otherwise) == ("AnswersCors", {"Ref": "AWS::NoValue"})
     assert configured["AllowOrigins"] == {"Ref": "CorsOrigins"}
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.translated import attribute, functions, monitoring, named, of_type, read, template
+from tests.unit.translated import attribute, environment, functions, monitoring, named, of_type, read, template
 
 ALARMS = of_type("AWS::CloudWatch::Alarm", monitoring())
 FUNCTIONS = sorted(named(function["Properties"]["FunctionName"]) for function in functions().values())
@@ -37,31 +37,42 @@ def watched() -> Mapping[str, set[str]]:
     return found
 
 
-def mapping_of(function: str) -> Any:
+def mapping_of(function: str, source: str) -> Any:
     (found,) = (
         mapping["Properties"]
         for mapping in of_type("AWS::Lambda::EventSourceMapping").values()
         if mapping["Properties"]["FunctionName"] == {"Ref": function}
+        and attribute(mapping["Properties"]["EventSourceArn"]) == source
     )
     return found
 
 
 def test_fan_out_hears_every_insert_from_the_beginning() -> None:
-    mapping = mapping_of("FanOutFunction")
-    assert attribute(mapping["EventSourceArn"]) == "LogTable.StreamArn"
+    mapping = mapping_of("FanOutFunction", "LogTable.StreamArn")
     assert mapping["StartingPosition"] == "TRIM_HORIZON"
     assert [json.loads(one["Pattern"]) for one in mapping["FilterCriteria"]["Filters"]] == [{"eventName": ["INSERT"]}]
 
 
 def test_a_poisoned_record_is_isolated_then_given_up_where_it_is_seen() -> None:
-    mapping = mapping_of("FanOutFunction")
+    mapping = mapping_of("FanOutFunction", "LogTable.StreamArn")
     assert mapping["BisectBatchOnFunctionError"] is True
     assert mapping["MaximumRetryAttempts"] >= 1
     assert attribute(mapping["DestinationConfig"]["OnFailure"]["Destination"]) == "FanOutDeadLetters.Arn"
 
 
-def test_index_repeats_only_the_rings_that_failed() -> None:
-    assert mapping_of("IndexFunction")["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+@pytest.mark.parametrize(
+    ("function", "queue"), [("IndexFunction", "IndexQueue.Arn"), ("FanOutFunction", "WakeQueue.Arn")]
+)
+def test_a_reader_repeats_only_the_rings_that_failed(function: str, queue: str) -> None:
+    mapping = mapping_of(function, queue)
+    assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert mapping["ScalingConfig"]["MaximumConcurrency"] >= 2
+
+
+def test_the_sweep_rings_every_queue_that_is_worked_off() -> None:
+    worked_off = QUEUES.keys() - dead_letter_queues()
+    rung = {value["Ref"] for name, value in environment("SweepFunction").items() if name.endswith("_QUEUE_URL")}
+    assert rung == worked_off == {"IndexQueue", "WakeQueue"}
 
 
 def test_a_ring_stays_hidden_for_six_times_as_long_as_its_reader_may_run() -> None:
@@ -106,7 +117,7 @@ def test_every_function_is_watched(metric: str) -> None:
 
 def test_every_dead_letter_queue_is_watched() -> None:
     expected = {named(QUEUES[queue]["QueueName"]) for queue in dead_letter_queues()}
-    assert len(expected) == 3
+    assert len(expected) == 4
     assert watched()["AWS/SQS ApproximateNumberOfMessagesVisible"] == expected
 
 
@@ -130,8 +141,10 @@ def test_every_table_is_watched(metric: str) -> None:
     assert sorted(watched()[f"AWS/DynamoDB {metric}"]) == TABLES
 
 
-def test_failures_of_the_api_are_watched() -> None:
+def test_failures_of_the_apis_are_watched() -> None:
     assert watched()["AWS/ApiGateway 5xx"] == {'{"Ref": "HttpApiId"}'}
+    for metric in ("IntegrationError", "ExecutionError"):
+        assert watched()[f"AWS/ApiGateway {metric}"] == {'{"Ref": "SocketApiId"}'}
 
 
 def test_a_sweep_that_does_not_run_is_noticed() -> None:
@@ -145,7 +158,7 @@ def test_every_alarm_tells_the_topic_if_there_is_one() -> None:
     assert [name for name, alarm in ALARMS.items() if alarm["Properties"]["AlarmActions"] != tells] == []
 
 
-def test_the_dashboard_shows_every_function_queue_and_table() -> None:
+def test_the_dashboard_shows_every_api_function_queue_and_table() -> None:
     body = monitoring()["Resources"]["Dashboard"]["Properties"]["DashboardBody"]
     shown = {
         metric[3]
@@ -153,6 +166,7 @@ def test_the_dashboard_shows_every_function_queue_and_table() -> None:
         for metric in widget["properties"]["metrics"][0:]
         if len(metric) > 3
     }
+    assert shown >= {"${HttpApiId}", "${SocketApiId}"}
     assert shown >= {*FUNCTIONS, *TABLES, *(named(queue["QueueName"]) for queue in QUEUES.values())}
 
 
@@ -163,7 +177,7 @@ def test_the_monitoring_stack_gets_what_it_asks_for() -> None:
 
 
 def test_outputs_name_everything_a_person_needs() -> None:
-    expected = {"HttpUrl", "HttpApiId", "TokenSecretArn", "DashboardName"}
+    expected = {"HttpUrl", "HttpApiId", "WebSocketUrl", "SocketApiId", "TokenSecretArn", "DashboardName"}
     expected |= {f"{name}Name" for name in [*functions(), *of_type("AWS::DynamoDB::Table")]}
     expected |= {f"{name}Url" for name in QUEUES}
     assert template()["Outputs"].keys() == expected

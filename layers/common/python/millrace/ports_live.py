@@ -46,7 +46,7 @@ class Connections(Protocol):
         """Remember a new socket."""
 
     def take_turn(self, id_: str, message_type: str, now_ms: int, until_ms: int) -> Turn:
-        """Let one message of a connection be handled, counted in its rate window. A turn ends by itself at `until_ms`."""
+        """Let one message of a connection be handled, counted in its rate window. A turn ends at `until_ms` at last."""
 
     def end_turn(self, connection: Connection) -> None:
         """Store what the message changed, and let the next one in."""
@@ -98,7 +98,7 @@ class Subscriptions(Protocol):
 
 class Wire(Protocol):
     def post(self, connection: str, text: str) -> bool:
-        """Send a message; False when the connection is gone. Raises `Unavailable` when it may or may not have arrived."""
+        """Send a message; False when the connection is gone. Raises `Unavailable` when it may have arrived or not."""
 
     def close(self, connection: str) -> None:
         """End the connection. A gone one is fine."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import boto3
@@ -9,11 +10,17 @@ from aws_lambda_powertools.utilities.parameters import get_secret
 from botocore.config import Config
 
 if TYPE_CHECKING:
+    from mypy_boto3_apigatewaymanagementapi import ApiGatewayManagementApiClient
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_sqs import SQSClient
 
 _CONFIG = Config(
     retries={"mode": "standard", "max_attempts": 4}, connect_timeout=2, read_timeout=5, max_pool_connections=32
+)
+
+
+_SOCKET_CONFIG = Config(
+    retries={"mode": "standard", "max_attempts": 2}, connect_timeout=1, read_timeout=2, max_pool_connections=64
 )
 
 
@@ -23,6 +30,19 @@ def dynamodb_client() -> DynamoDBClient:
 
 def sqs_client() -> SQSClient:
     return boto3.client("sqs", config=_CONFIG)
+
+
+def socket_client(api_id: str, stage: str) -> ApiGatewayManagementApiClient:
+    """The management API of a WebSocket API's stage: at its own address on AWS, below the endpoint of an emulator."""
+    emulator = os.environ.get("AWS_ENDPOINT_URL")
+    region = os.environ.get("AWS_REGION", "us-east-1")
+    suffix = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
+    url = (
+        f"{emulator}/_aws/execute-api/{api_id}/{stage}"
+        if emulator
+        else f"https://{api_id}.execute-api.{region}.{suffix}/{stage}"
+    )
+    return boto3.client("apigatewaymanagementapi", endpoint_url=url, config=_SOCKET_CONFIG)
 
 
 def read_secret(arn: str, max_age_seconds: int) -> str:

@@ -11,11 +11,13 @@ from millrace.application.commit import Commit, Outcome
 from millrace.domain.access import PRODUCER, Identity
 from millrace.domain.ledger import Ledger
 from millrace.domain.page import Draft, Origin
-from millrace.domain.sync_submit import VALIDATION_FAILED, Refusal, check_item, check_request
+from millrace.domain.sync_submit import FORBIDDEN, VALIDATION_FAILED, Refusal, check_item, check_request
 
 CONFLICT = Refusal(
     VALIDATION_FAILED, [{"field": "id", "message": "is taken by an event with other content; use a new id"}]
 )
+
+OTHER_PROJECT = Refusal(FORBIDDEN, [{"field": "project", "message": "is not the project this goes to"}])
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,10 @@ class Submit:
         identity.require_project(project)
         items = check_request(body)
         profile = self.profiles.get(f"{identity.tenant}/{project}", "open")
-        checked = [check_item(item, identity, profile) for item in items]
+        checked = [
+            check_item(item, identity, profile) if item.get("project") in (None, project) else OTHER_PROJECT
+            for item in items
+        ]
         tried = list(takewhile(_is_draft, checked)) if stop_at_rejection else checked
         drafts = [result for result in tried if isinstance(result, Draft)]
         origin = Origin(identity.client_id, connection)

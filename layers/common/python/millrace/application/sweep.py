@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from millrace.domain.ledger import Ledger
@@ -15,6 +15,9 @@ class Sweep:
     state: State
     doorbell: Doorbell
     consumers: Collection[str]
+    clock: Callable[[], int]
+    late_ms: int = 0
+    """How old the first unread page must be before its ledger counts as behind."""
 
     def __call__(self) -> int:
         """Returns how many ledgers were behind."""
@@ -28,4 +31,5 @@ class Sweep:
     def _is_behind(self, ledger: Ledger) -> bool:
         cursors = self.state.marks(ledger).cursors
         slowest = min(cursors.get(consumer, 0) for consumer in self.consumers)
-        return bool(self.log.read(ledger, slowest, 1).pages)
+        unread = self.log.read(ledger, slowest, 1).pages
+        return bool(unread) and unread[0].time_ms <= self.clock() - self.late_ms

@@ -6,7 +6,7 @@ cursor is read first, and what lies above it is read from the log itself.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -26,6 +26,13 @@ MAX_PAGES = 500
 EVENT_OVERHEAD = 200
 
 
+def approximate_bytes(event: Event) -> int:
+    """Never less than the event takes in an answer over HTTP."""
+    record = event.record
+    names = sum(len(name.encode()) + 4 for name in record.partitions)
+    return EVENT_OVERHEAD + len(record.body or b"") + 2 * len(record.id.encode()) + names
+
+
 @dataclass(frozen=True, slots=True)
 class Sync:
     log: Log
@@ -43,8 +50,12 @@ class Sync:
         limit: int,
         max_bytes: int,
         sync_to: int | None = None,
+        weigh: Callable[[Event], int] = approximate_bytes,
     ) -> SyncPage:
-        """One page. `partitions` None means all of the ledger; `sync_to` is the first page's, given back."""
+        """One page. `partitions` None means all of the ledger; `sync_to` is the first page's, given back.
+
+        `weigh` says what an event takes of `max_bytes`.
+        """
         marks = self.state.marks(ledger)
         head = self._head(ledger, marks, enough=sync_to)
         if sync_to is None:
@@ -60,7 +71,7 @@ class Sync:
             return SyncPage((), since, sync_to, has_more=False)
         start = min(max(since, marks.floor - 1), sync_to)
         events, reached = self._collect(ledger, partitions, marks, start, sync_to, limit)
-        kept, cut = _fit(events, limit, max_bytes)
+        kept, cut = _fit(events, limit, max_bytes, weigh)
         next_since = reached if cut is None else cut
         pruned = _pruned_through(events, since, next_since, marks)
         return SyncPage(kept, next_since, sync_to, has_more=next_since < sync_to, pruned_through=pruned)
@@ -138,15 +149,16 @@ def _reach(pages: Sequence[Page], start: int, through: int) -> int:
     return min(pages[-1].end, through) if pages else start
 
 
-def _fit(events: Sequence[Event], limit: int, max_bytes: int) -> tuple[list[Event], int | None]:
+def _fit(
+    events: Sequence[Event], limit: int, max_bytes: int, weigh: Callable[[Event], int]
+) -> tuple[list[Event], int | None]:
     """Retained events that fit, at least one; and the position to go on from if something had to be cut."""
     kept: list[Event] = []
     size = 0
     for event in events:
-        body = event.record.body
-        if body is None:
+        if event.record.body is None:
             continue
-        size += EVENT_OVERHEAD + len(body) + len(event.record.id.encode()) + sum(map(len, event.record.partitions)) * 4
+        size += weigh(event)
         if kept and (len(kept) == limit or size > max_bytes):
             return kept, event.position - 1
         kept.append(event)

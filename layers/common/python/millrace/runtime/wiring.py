@@ -16,11 +16,16 @@ if TYPE_CHECKING:
 
     from mypy_boto3_dynamodb import DynamoDBClient
 
+    from millrace.adapters.dynamodb.connections import DynamoConnections
     from millrace.adapters.dynamodb.index import DynamoIndex
     from millrace.adapters.dynamodb.log import DynamoLog
     from millrace.adapters.dynamodb.state import DynamoState
+    from millrace.adapters.dynamodb.subscriptions import DynamoSubscriptions
+    from millrace.adapters.socket_wire import ApiGatewayWire
     from millrace.adapters.threads import Threads
     from millrace.adapters.tokens import Tokens
+    from millrace.application.broadcast import Broadcast
+    from millrace.application.converse import Converse
     from millrace.application.heads import Heads
     from millrace.application.index_partitions import IndexPartitions
     from millrace.application.submit import Submit
@@ -28,7 +33,9 @@ if TYPE_CHECKING:
     from millrace.application.sync import Sync
     from millrace.ports import Doorbell
 
-CONSUMERS = ("index",)
+INDEXERS, BROADCASTERS = ("index",), ("fan_out",)
+LATE_MS = 30_000
+"""What a fan-out has not sent by then, its doorbell was lost for."""
 SECRET_SECONDS = 300
 
 
@@ -121,15 +128,79 @@ def index_partitions(may_go_on: Callable[[], bool]) -> IndexPartitions:
 
 
 @cache
-def doorbell() -> Doorbell:
+def doorbell(queue: str = "INDEX_QUEUE_URL") -> Doorbell:
     from millrace.adapters.clients import sqs_client
     from millrace.adapters.doorbell import SqsDoorbell
 
-    return SqsDoorbell(sqs_client(), setting("INDEX_QUEUE_URL"))
+    return SqsDoorbell(sqs_client(), setting(queue))
 
 
 @cache
-def sweep() -> Sweep:
+def sweeps() -> tuple[Sweep, ...]:
+    """One per queue: the indexer's, and the fan-out's for what it should have sent long ago."""
     from millrace.application.sweep import Sweep
 
-    return Sweep(log(), state(), doorbell(), CONSUMERS)
+    return (
+        Sweep(log(), state(), doorbell(), INDEXERS, now_ms),
+        Sweep(log(), state(), doorbell("WAKE_QUEUE_URL"), BROADCASTERS, now_ms, LATE_MS),
+    )
+
+
+@cache
+def connections() -> DynamoConnections:
+    from millrace.adapters.dynamodb.connections import DynamoConnections
+
+    return DynamoConnections(dynamodb(), setting("CONNECTIONS_TABLE"))
+
+
+@cache
+def subscriptions() -> DynamoSubscriptions:
+    from millrace.adapters.dynamodb.subscriptions import DynamoSubscriptions
+
+    return DynamoSubscriptions(dynamodb(), setting("CONNECTIONS_TABLE"), together(), now_ms)
+
+
+@cache
+def wire() -> ApiGatewayWire:
+    from millrace.adapters.clients import socket_client
+    from millrace.adapters.socket_wire import ApiGatewayWire
+
+    return ApiGatewayWire(socket_client(setting("SOCKET_API_ID"), setting("SOCKET_STAGE")))
+
+
+@cache
+def converse() -> Converse:
+    from millrace.application.answer import Answers
+    from millrace.application.converse import Converse
+    from millrace.application.subscribe import Subscribe
+
+    subscribe = Subscribe(log(), state(), subscriptions(), heads(), together(), now_ms)
+    answers = Answers(
+        lambda token: tokens().verify(token),
+        submit(),
+        sync(),
+        subscribe,
+        subscriptions(),
+        wire(),
+        now_ms,
+        lambda: os.urandom(8).hex(),
+    )
+    return Converse(connections(), subscriptions(), wire(), answers, now_ms, pause)
+
+
+def broadcast(may_go_on: Callable[[], bool]) -> Broadcast:
+    from millrace.application.broadcast import Broadcast
+    from millrace.domain import live_events
+
+    return Broadcast(
+        log(),
+        state(),
+        subscriptions(),
+        connections(),
+        wire(),
+        together(),
+        now_ms,
+        live_events.Renderer(),
+        lambda to: live_events.expired(to.dialect, to.project),
+        may_go_on,
+    )

@@ -1,0 +1,88 @@
+"""Subscribe: send what is retained of a ledger as a snapshot, then go live, without loss, repeat or mixing.
+
+The subscription is durable before the head is read. Until it goes live, fan-out leaves a note instead of posting;
+going live fails while a note asks for more, so whatever fan-out passed over is sent by the snapshot's sender.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from millrace.application.broadcast import concerns
+from millrace.application.heads import Heads, find_head
+from millrace.application.read_log import ReadLog
+from millrace.domain.errors import BadRequest, Unavailable
+from millrace.domain.ledger import Ledger
+from millrace.domain.page import Event
+from millrace.ports import Log, State, Together
+from millrace.ports_live import Subscription, Subscriptions
+
+MAX_SNAPSHOT = 5_000
+BATCH = 200
+SENDER_MS = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    log: Log
+    state: State
+    subscriptions: Subscriptions
+    heads: Heads
+    together: Together
+    clock: Callable[[], int]
+
+    def __call__(
+        self,
+        subscription: Subscription,
+        start: Callable[[int, int], int],
+        opened: Callable[[int], bool],
+        send: Callable[[Subscription, str, Event], bool],
+    ) -> bool:
+        """`start` picks the position to begin after, given floor and head; `opened` announces the watermark; `send`
+        posts one event of a phase. False as soon as either says that the connection is gone."""
+        ledger = Ledger.to_read(subscription.ledger)
+        mine = replace(subscription, after=0, sender_until_ms=self.clock() + SENDER_MS)
+        self.subscriptions.add(mine)
+        marks = self.state.marks(ledger)
+        known = self.heads.recall(ledger)
+        watermark = find_head(self.log, ledger, max(marks.hint, known[0] if known else 0))
+        begin = start(marks.floor, watermark)
+        if watermark - begin > MAX_SNAPSHOT:
+            self.subscriptions.remove(mine.connection, mine.id)
+            raise BadRequest(
+                f"More than {MAX_SNAPSHOT} events lie before the live point; read them over HTTP first.",
+                field="payload",
+                events=watermark - begin,
+            )
+        if not opened(watermark) or not self._send(mine, "snapshot", begin, watermark, send):
+            return False
+        sent = max(watermark, begin)
+        while (noted := self.subscriptions.go_live(mine, sent)) is not None:
+            if not self._send(mine, "live", sent, noted, send):
+                return False
+            sent = noted
+        return True
+
+    def _send(
+        self,
+        subscription: Subscription,
+        phase: str,
+        after: int,
+        through: int,
+        send: Callable[[Subscription, str, Event], bool],
+    ) -> bool:
+        return all(send(subscription, phase, event) for event in self._events(subscription, after, through))
+
+    def _events(self, subscription: Subscription, after: int, through: int) -> Iterator[Event]:
+        read, ledger, at, empty = ReadLog(self.log, self.together), Ledger.to_read(subscription.ledger), after, 0
+        while at < through:
+            pages = read(ledger, at, through, BATCH)
+            empty = 0 if pages else empty + 1
+            if empty > 5:
+                raise Unavailable("The log cannot be read up to its head now.")
+            for page in pages:
+                for event in page.events():
+                    if at < event.position <= through and concerns(subscription, event):
+                        yield event
+                at = max(at, min(page.end, through))

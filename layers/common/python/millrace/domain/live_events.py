@@ -1,0 +1,64 @@
+"""How a live event looks on the wire: `event_broadcast` for the sync contract, `event` for a subscription."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Protocol
+
+from millrace.domain import dialects
+from millrace.domain.ledger import split_key
+from millrace.domain.messages import PROTOCOL, SocketError, error_message, message, to_text
+from millrace.domain.page import Event
+from millrace.domain.sync_read import event_json
+
+SYNC = "sync"
+"""The id of a connection's one subscription by `sync`; others are made up when they are made."""
+POSITION_NAMES = {"realtime": "sequence", "streams": "seq_no"}
+
+
+class Renderer:
+    """A live event's text for a subscription. What many connections get alike is made once."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[str, str, str, int], str] = {}
+
+    def __call__(self, to: Addressee, event: Event) -> str:
+        if to.id != SYNC:
+            return subscribed_event(to.dialect, to.project, to.id, "live", to.ledger, event)
+        key = (to.ledger, to.dialect, to.project, event.position)
+        if key not in self._made:
+            self._made[key] = broadcast(to.dialect, to.project, event)
+        return self._made[key]
+
+
+class Addressee(Protocol):
+    """What of a subscription matters for how its events look."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def ledger(self) -> str: ...
+    @property
+    def dialect(self) -> str: ...
+    @property
+    def project(self) -> str: ...
+
+
+def broadcast(dialect: str, project: str, event: Event) -> str:
+    if dialect == "snake":
+        return f'{{"type":"event_broadcast","protocol_version":"{PROTOCOL}","payload":{event_json(event)}}}'
+    built = message("event_broadcast", json.loads(event_json(event)))
+    return to_text(dialects.write(dialect, built, project=project))
+
+
+def subscribed_event(dialect: str, project: str, subscription_id: str, phase: str, ledger: str, event: Event) -> str:
+    """The contract's own event object, with its position under the contract's own name."""
+    content: dict[str, Any] = json.loads(event.record.body or b"{}")
+    content[POSITION_NAMES[split_key(ledger)[0]]] = event.position
+    payload = {"subscription_id": subscription_id, "phase": phase, "event": content}
+    return to_text(dialects.write(dialect, message("event", payload), project=project))
+
+
+def expired(dialect: str, project: str) -> str:
+    error = SocketError("auth_failed", "The token has expired; connect again with a new one.", claim="exp")
+    return to_text(dialects.write(dialect, error_message(error), project=project))

@@ -1,0 +1,73 @@
+"""The `subscribe` message (S14): a tail of one realtime session, or of one stream of a runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from millrace.domain.access import CONSUMER, MAX_NAME_BYTES, Identity
+from millrace.domain.errors import BadRequest, Forbidden
+from millrace.domain.ledger import Ledger, join_key
+from millrace.domain.sync_submit import kind_of
+
+MAX_POSITION = 2**53 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class SubscribeRequest:
+    ledger: Ledger
+    start: Callable[[int, int], int]
+    """The position to begin after, given the floor and the head."""
+    announces_watermark: bool
+
+
+def realtime_ledger(tenant: str, session_id: str) -> Ledger:
+    """One ledger a session; an event id is used once in the whole tenant."""
+    return Ledger(join_key("realtime", tenant, session_id), join_key("realtime", tenant))
+
+
+def stream_ledger(tenant: str, runtime_id: str, stream_id: str) -> Ledger:
+    return Ledger.of("streams", tenant, runtime_id, stream_id)
+
+
+def check_subscribe(payload: Mapping[str, Any], identity: Identity) -> SubscribeRequest:
+    identity.require(CONSUMER)
+    kind = payload.get("kind")
+    if kind == "session":
+        session = _name(payload, "session_id")
+        _require(identity, f"session:{session}")
+        after = payload.get("after_sequence", 0)
+        if isinstance(after, bool) or not isinstance(after, int) or not 0 <= after <= MAX_POSITION:
+            raise BadRequest(
+                "after_sequence must be an integer from 0.", field="after_sequence", value_class=kind_of(after)
+            )
+        return SubscribeRequest(realtime_ledger(identity.tenant, session), lambda _floor, _head: after, False)
+    if kind == "stream":
+        runtime, stream = _name(payload, "runtime_id"), _name(payload, "stream_id")
+        _require(identity, f"runtime:{runtime}")
+        start = payload.get("start", "snapshot")
+        if start not in STARTS:
+            raise BadRequest(f"start must be one of {', '.join(STARTS)}.", field="start", value_class=kind_of(start))
+        return SubscribeRequest(stream_ledger(identity.tenant, runtime, stream), STARTS[start], True)
+    raise BadRequest("kind must be session or stream.", field="kind", value_class=kind_of(kind))
+
+
+STARTS: Mapping[str, Callable[[int, int], int]] = {
+    "head": lambda floor, _head: floor - 1,
+    "tail": lambda _floor, head: head,
+    "snapshot": lambda floor, _head: floor - 1,
+}
+
+
+def _name(payload: Mapping[str, Any], field: str) -> str:
+    value = payload.get(field)
+    if not isinstance(value, str) or not value or len(value.encode()) > MAX_NAME_BYTES:
+        rule = f"{field} must be a string of 1 to {MAX_NAME_BYTES} bytes."
+        raise BadRequest(rule, field=field, value_class=kind_of(value))
+    return value
+
+
+def _require(identity: Identity, partition: str) -> None:
+    if not identity.reaches(partition):
+        raise Forbidden("The token does not reach what this subscribes to.", field="kind")

@@ -1,0 +1,94 @@
+"""Live delivery in the simulator: connections that sync and go live, snapshots, fan-outs that die and race."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from millrace.adapters.memory_live import MemoryConnections, MemorySubscriptions
+from millrace.domain.errors import Unavailable
+from millrace.domain.ledger import Ledger
+from millrace.domain.page import Event
+from millrace.ports_live import Subscription
+from tests.simulation.tables import Process
+
+
+@dataclass(slots=True)
+class Socket:
+    """A client's end of a connection: what arrived, in order, as (kind, position)."""
+
+    id: str
+    ledger: Ledger
+    partitions: frozenset[str] | None
+    arrived: list[tuple[str, int]] = field(default_factory=list)
+    open: bool = True
+    covered: int | None = None
+    """Everything up to here came, or will come, with pages or the snapshot: known after the first answer."""
+    complete: bool = False
+    """All pages, or the whole snapshot, have come and it is live."""
+    begin: int = 0
+
+
+@dataclass(slots=True)
+class Net:
+    """All sockets, and what live delivery keeps in tables."""
+
+    subscriptions: MemorySubscriptions = field(default_factory=MemorySubscriptions)
+    connections: MemoryConnections = field(default_factory=MemoryConnections)
+    sockets: dict[str, Socket] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class FaultySubscriptions:
+    process: Process
+    inner: MemorySubscriptions
+
+    def add(self, subscription: Subscription) -> None:
+        self.process.call(lambda: self.inner.add(subscription))
+
+    def find(self, ledger: Ledger, partitions: Collection[str]) -> Sequence[Subscription]:
+        return self.process.call(lambda: self.inner.find(ledger, partitions))
+
+    def note_missed(self, subscription: Subscription, through: int) -> Subscription | None:
+        return self.process.call(lambda: self.inner.note_missed(subscription, through))
+
+    def go_live(self, subscription: Subscription, sent: int) -> int | None:
+        return self.process.call(lambda: self.inner.go_live(subscription, sent))
+
+    def remove(self, connection: str, id_: str | None = None) -> None:
+        self.process.call(lambda: self.inner.remove(connection, id_))
+
+
+@dataclass(slots=True)
+class FaultyWire:
+    """Texts are `kind position`; a post may fail before or after it arrived, a close before it closed."""
+
+    process: Process
+    net: Net
+    rng: random.Random
+
+    def post(self, connection: str, text: str) -> bool:
+        self.process.scheduler.pause()
+        socket = self.net.sockets[connection]
+        if not socket.open:
+            return False
+        fate = self.rng.random()
+        if fate < self.process.trouble / 4:
+            raise Unavailable("lost")
+        kind, _, position = text.partition(" ")
+        socket.arrived.append((kind, int(position)))
+        self.process.scheduler.pause()
+        if fate < self.process.trouble / 2:
+            raise Unavailable("answer lost")
+        return True
+
+    def close(self, connection: str) -> None:
+        self.process.scheduler.pause()
+        if self.rng.random() < self.process.trouble / 2:
+            raise Unavailable("not closed")
+        self.net.sockets[connection].open = False
+
+
+def render(subscription: Subscription, event: Event) -> str:
+    return f"{'broadcast' if subscription.id == 'sync' else 'live'} {event.position}"
