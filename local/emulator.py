@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -20,7 +21,8 @@ from local.errors import LocalError
 HOST = "127.0.0.1"
 REGION = "us-east-1"
 START_SECONDS = 30
-STOP_SECONDS = 15
+STOP_SECONDS = 3
+"""Open sockets can hold it up for long; it keeps nothing that would be worth the wait."""
 
 
 class PortBusy(LocalError):
@@ -133,7 +135,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     try:
         process.wait(STOP_SECONDS)
     except subprocess.TimeoutExpired:
-        process.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     if process.stdin:
         process.stdin.close()

@@ -9,13 +9,13 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 import httpx
 
 from tests.e2e.api import item, sync_all
 from tests.e2e.conftest import Hub
+from tests.e2e.processes import function_processes
 
 CLIENTS = 16
 EVENTS = int(os.environ.get("MILLRACE_PARALLEL_EVENTS", "5000"))
@@ -78,19 +78,6 @@ def test_s5_sixteen_clients_with_overlapping_batches_commit_each_event_once(stac
     ids = [f"e{number}" for number in range(EVENTS)]
     views = run_clients(stack, "parallel", ids)
     assert_exactly_once(stack, "parallel", ids, views)
-
-
-def function_processes(hub: Hub) -> list[int]:
-    """The processes in which the emulator runs functions: the children of the one that has its port."""
-    setting = f"GATEWAY_PORT={hub.endpoint_url.rsplit(':', 1)[1]}".encode()
-    children: list[int] = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            is_emulator = b"local.launch" in Path(f"/proc/{parent}/cmdline").read_bytes()
-            if is_emulator and setting in (folder / "environ").read_bytes().split(b"\0"):
-                children.append(int(folder.name))
-    return children
 
 
 @contextmanager

@@ -145,7 +145,9 @@ def test_s7_an_unauthorised_partition_gives_forbidden_and_not_one_event(stack: H
         answer = socket.ask("sync", {"since_committed_id": 0, "partitions": ["mine", "theirs"]})
         assert answer["payload"]["code"] == "forbidden"
         submit(stack, "guarded", item("b", "hidden", partitions=["theirs"]), item("c", 1, partitions=["mine"]))
-        assert socket.ask("sync", {"since_committed_id": 0, "partitions": ["mine"]})["payload"]["events"][0]["id"] == "c"
+        assert (
+            socket.ask("sync", {"since_committed_id": 0, "partitions": ["mine"]})["payload"]["events"][0]["id"] == "c"
+        )
 
 
 def test_s16_a_camel_case_client_is_spoken_to_in_its_own_words(stack: Hub) -> None:
@@ -160,7 +162,14 @@ def test_s16_a_camel_case_client_is_spoken_to_in_its_own_words(stack: Hub) -> No
         say(socket, "sync", {"projectId": "camel", "sinceCommittedId": 0})
         snake.ask("sync", {"since_committed_id": 0})
         meta = {"clientId": "C1", "clientTs": 1234.5}
-        flat = {"id": "x", "partition": "p", "projectId": "camel", "type": "t", "schemaVersion": 3, "payload": {"aB": 1}}
+        flat = {
+            "id": "x",
+            "partition": "p",
+            "projectId": "camel",
+            "type": "t",
+            "schemaVersion": 3,
+            "payload": {"aB": 1},
+        }
         results = say(socket, "submit_events", {"events": [{**flat, "meta": meta}]})["payload"]["results"]
         assert (results[0]["status"], results[0]["committedId"]) == ("committed", 1)
         heard = snake.broadcast()

@@ -13,6 +13,7 @@ import typer
 from millrace_client import local_stack
 from millrace_client.connection import World
 from millrace_client.errors import ClientError, Usage
+from millrace_client.follow import follow
 from millrace_client.options import JsonOutput, Url
 from millrace_client.output import err, out
 from millrace_client.pull import pull
@@ -29,6 +30,7 @@ app = typer.Typer(
 )
 app.command()(submit)
 app.command()(pull)
+app.command()(follow)
 
 
 @app.command()
