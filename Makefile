@@ -66,8 +66,9 @@ soak: $(READY) ## run the simulator on many seeds (SEEDS=2000)
 	@$(BIN)/python -m tests.simulation.soak --seeds $(SEEDS) $(ARGS)
 
 .PHONY: openapi
-openapi: $(READY) ## write the served API description from its models
+openapi: $(READY) ## write the served API description and the realtime events' pages and schemas from their models
 	@$(BIN)/python -m infra.openapi.build
+	@$(BIN)/python -m infra.realtime_docs
 
 .PHONY: build
 build: $(SAM_READY) ## build the functions and the layer for AWS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -52,11 +52,23 @@ def _routes(document: Mapping[str, Any]) -> Iterator[str]:
             if "requestBody" in operation:
                 schema = operation["requestBody"]["content"]["application/json"]["schema"]
                 yield f"<p>Body: {_kind(schema)}</p>"
+            yield from _parameters(operation.get("parameters", []))
             yield "<table><tr><th>Status</th><th>Body</th><th>Meaning</th></tr>"
             for status, response in operation["responses"].items():
                 kinds = ", ".join(_kind(content["schema"]) for content in response["content"].values())
                 yield f"<tr><td>{status}</td><td>{kinds}</td><td>{_prose(response['description'])}</td></tr>"
             yield "</table>"
+
+
+def _parameters(parameters: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Those of the query; the path shows its own."""
+    asked = [one for one in parameters if one["in"] == "query"]
+    if asked:
+        yield "<table><tr><th>Query</th><th>Type</th><th>Rule</th></tr>"
+        for one in asked:
+            text = _prose(one.get("description", "")) + _bounds(one["schema"])
+            yield f"<tr><td><code>{one['name']}</code></td><td>{_kind(one['schema'])}</td><td>{text}</td></tr>"
+        yield "</table>"
 
 
 def _schemas(schemas: Mapping[str, Any]) -> Iterator[str]:
@@ -95,6 +107,7 @@ def _bounds(rule: Mapping[str, Any]) -> str:
         "minimum": "from",
         "maximum": "to",
         "minLength": "length from",
+        "default": "else",
     }
     options = [rule, *rule.get("anyOf", [])]
     said = [f"{words} {option[key]}" for option in options for key, words in names.items() if key in option]

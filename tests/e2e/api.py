@@ -43,3 +43,14 @@ def sync_all(hub: Hub, project: str, **body: Any) -> list[dict[str, Any]]:
         page = sync_page(hub, project, **{**body, **going_on})
         events += page["events"]
     return list(events)
+
+
+def log_lines(hub: Hub, function: str) -> list[str]:
+    """What a function has logged so far. The emulator shows a late line with the same process's next call."""
+    logs = hub.client("logs")
+    group = f"/aws/lambda/{hub.stack.functions[function]}"
+    return [
+        event["message"]
+        for stream in logs.describe_log_streams(logGroupName=group)["logStreams"]
+        for event in logs.get_log_events(logGroupName=group, logStreamName=stream["logStreamName"])["events"]
+    ]

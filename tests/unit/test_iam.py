@@ -35,11 +35,24 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "StateTable.Arn": dynamodb("PutItem", "Query"),
         "TokenSecret.Id": READ_SECRET,
     },
+    "PublishFunction": {
+        "PublishLogs.Arn": WRITE_LOGS,
+        "ClaimsTable.Arn": dynamodb("PartiQLInsert", "PutItem", "BatchGetItem", "UpdateItem"),
+        "LogTable.Arn": dynamodb("PutItem", "Query"),
+        "StateTable.Arn": dynamodb("PutItem", "Query", "UpdateItem"),
+        "TokenSecret.Id": READ_SECRET,
+    },
     "SyncFunction": {
         "SyncLogs.Arn": WRITE_LOGS,
         "LogTable.Arn": dynamodb("Query", "BatchGetItem"),
         "StateTable.Arn": dynamodb("Query"),
         "IndexTable.Arn": dynamodb("Query"),
+        "TokenSecret.Id": READ_SECRET,
+    },
+    "ReplayFunction": {
+        "ReplayLogs.Arn": WRITE_LOGS,
+        "LogTable.Arn": dynamodb("Query"),
+        "StateTable.Arn": dynamodb("Query", "GetItem", "PutItem"),
         "TokenSecret.Id": READ_SECRET,
     },
     "MetaFunction": {"MetaLogs.Arn": WRITE_LOGS},
@@ -82,6 +95,8 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "SweepDeadLetters.Arn": SEND,
     },
 }
+
+WRITERS = {"SubmitFunction", "PublishFunction", "SocketFunction"}
 
 
 def listed(value: Any) -> list[Any]:
@@ -168,16 +183,17 @@ def test_no_action_holds_a_wildcard() -> None:
     assert not [action for f in functions() for actions in rights(f).values() for action in actions if "*" in action]
 
 
-def test_only_submit_and_socket_write_to_the_log_and_only_by_putting() -> None:
+def test_only_submit_publish_and_socket_write_to_the_log_and_only_by_putting() -> None:
     reading = dynamodb("Query", "BatchGetItem")
     writing = {(function, action) for function, action in granted_on("LogTable.Arn") if action not in reading}
-    assert writing == {("SubmitFunction", "dynamodb:PutItem"), ("SocketFunction", "dynamodb:PutItem")}
+    assert writing == {(function, "dynamodb:PutItem") for function in WRITERS}
 
 
-def test_only_submit_and_socket_touch_claims_and_with_the_same_rights() -> None:
-    assert {function for function, _ in granted_on("ClaimsTable.Arn")} == {"SubmitFunction", "SocketFunction"}
+def test_only_those_who_write_to_the_log_touch_claims_and_with_the_same_rights() -> None:
+    assert {function for function, _ in granted_on("ClaimsTable.Arn")} == WRITERS
     assert "dynamodb:PartiQLInsert" in rights("SubmitFunction")["ClaimsTable.Arn"]
-    assert rights("SocketFunction")["ClaimsTable.Arn"] == rights("SubmitFunction")["ClaimsTable.Arn"]
+    for function in WRITERS:
+        assert rights(function)["ClaimsTable.Arn"] == rights("SubmitFunction")["ClaimsTable.Arn"]
 
 
 @pytest.mark.parametrize("table", sorted(of_type("AWS::DynamoDB::Table").keys() - {"ConnectionsTable"}))

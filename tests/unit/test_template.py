@@ -24,10 +24,23 @@ TABLES = sorted(of_type("AWS::DynamoDB::Table"))
 PASSING = "ConnectionsTable"
 """Holds who is connected, which is no fact: every other table keeps what it is given."""
 LASTING = [name for name in TABLES if name != PASSING]
-API_FUNCTIONS = ("MetaFunction", "SocketFunction", "SubmitFunction", "SyncFunction")
+API_FUNCTIONS = (
+    "MetaFunction",
+    "PublishFunction",
+    "ReplayFunction",
+    "SocketFunction",
+    "SubmitFunction",
+    "SyncFunction",
+)
 ROUTES = {
     "POST /v1/projects/{project}/submit_events": "Submit",
     "POST /v1/projects/{project}/sync": "Sync",
+    "POST /v1/realtime/events": "Publish",
+    "GET /v1/realtime/sessions/{sessionId}/events": "Replay",
+    "POST /v1/realtime/sessions/{sessionId}/checkpoint": "Replay",
+    "GET /v1/realtime/sessions/{sessionId}/transcript": "Replay",
+    "GET /v1/realtime/metrics": "Replay",
+    "GET /v1/realtime/schemas/{type}": "Replay",
     "GET /health": "Meta",
     "GET /openapi.json": "Meta",
     "GET /docs": "Meta",

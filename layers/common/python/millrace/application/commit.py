@@ -29,6 +29,8 @@ class Outcome:
     position: int | None
     time_ms: int = 0
     fresh: bool = False
+    body: bytes | None = None
+    """Of an event that was there before: what is stored, unless it was pruned."""
 
     @property
     def conflict(self) -> bool:
@@ -41,6 +43,7 @@ class _Placed:
     digest: bytes
     time_ms: int
     fresh: bool
+    body: bytes | None
 
 
 @dataclass(slots=True)
@@ -84,7 +87,7 @@ class _Search:
         self._pass(page.end)
 
     def _place(self, record: Record, position: int, time_ms: int, *, fresh: bool) -> None:
-        self.placed[record.id] = _Placed(position, record.digest, time_ms, fresh)
+        self.placed[record.id] = _Placed(position, record.digest, time_ms, fresh, record.body)
         if self.wanted and record.digest != self.wanted[record.id]:
             _drop_after(record.id, self.wanted, self.todo)
 
@@ -249,4 +252,4 @@ def _weight(page: Page) -> int:
 def _outcome(draft: Draft, placed: _Placed | None) -> Outcome:
     if placed is None or placed.digest != draft.digest:
         return Outcome(None)
-    return Outcome(placed.position, placed.time_ms, placed.fresh)
+    return Outcome(placed.position, placed.time_ms, placed.fresh, None if placed.fresh else placed.body)

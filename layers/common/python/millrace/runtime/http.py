@@ -52,6 +52,11 @@ class Request:
     def path(self, name: str) -> str:
         return str((self.event.get("pathParameters") or {}).get(name, ""))
 
+    def query(self, name: str) -> str | None:
+        """A query parameter; of one given twice, the gateway joins the values by commas."""
+        value = (self.event.get("queryStringParameters") or {}).get(name)
+        return None if value is None else str(value)
+
     def identity(self) -> Identity:
         """The bearer of this request's token; raises `AuthFailed`."""
         scheme, _, token = self.header("authorization").partition(" ")
@@ -84,8 +89,13 @@ class Request:
             raise BadRequest("The body is not valid base64.", field="body") from error
 
 
-def endpoint(answer: Callable[[Request], Response]) -> Callable[[Mapping[str, Any], Any], Answer]:
-    """Make a function of a request into a Lambda handler: errors become answers, and every call one log line."""
+def endpoint(
+    answer: Callable[[Request], Response], refuse: Callable[[MillraceError], Response] | None = None
+) -> Callable[[Mapping[str, Any], Any], Answer]:
+    """Make a function of a request into a Lambda handler: errors become answers, and every call one log line.
+
+    `refuse` says how a contract words its errors; without it they are `{code, message, details}`.
+    """
 
     @wraps(answer)
     def handler(event: Mapping[str, Any], context: Any) -> Answer:
@@ -94,7 +104,7 @@ def endpoint(answer: Callable[[Request], Response]) -> Callable[[Mapping[str, An
         try:
             response = answer(request)
         except MillraceError as error:
-            response = refusal(error)
+            response = (refuse or refusal)(error)
             request.noted.update(code=error.code, reason=error.message, details=dict(error.details))
         except Exception:  # noqa: BLE001 - the last line of defence: the caller gets an answer, we get the trace
             observe.logger().exception("unexpected_error", route=request.route)

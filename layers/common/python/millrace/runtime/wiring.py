@@ -19,18 +19,24 @@ if TYPE_CHECKING:
     from millrace.adapters.dynamodb.connections import DynamoConnections
     from millrace.adapters.dynamodb.index import DynamoIndex
     from millrace.adapters.dynamodb.log import DynamoLog
+    from millrace.adapters.dynamodb.realtime import DynamoRealtime
     from millrace.adapters.dynamodb.state import DynamoState
     from millrace.adapters.dynamodb.subscriptions import DynamoSubscriptions
     from millrace.adapters.socket_wire import ApiGatewayWire
     from millrace.adapters.threads import Threads
     from millrace.adapters.tokens import Tokens
     from millrace.application.broadcast import Broadcast
+    from millrace.application.commit import Commit
     from millrace.application.converse import Converse
     from millrace.application.heads import Heads
     from millrace.application.index_partitions import IndexPartitions
+    from millrace.application.publish import Publish
+    from millrace.application.realtime_metrics import RealtimeMetrics
+    from millrace.application.replay import Replay
     from millrace.application.submit import Submit
     from millrace.application.sweep import Sweep
     from millrace.application.sync import Sync
+    from millrace.application.transcripts import Transcripts
     from millrace.ports import Doorbell
 
 INDEXERS, BROADCASTERS = ("index",), ("fan_out",)
@@ -104,14 +110,54 @@ def _token_secret() -> str:
 
 
 @cache
-def submit() -> Submit:
+def commit() -> Commit:
     from millrace.adapters.dynamodb.claims import DynamoClaims
     from millrace.application.commit import Commit
-    from millrace.application.submit import Submit
 
     claims = DynamoClaims(dynamodb(), setting("CLAIMS_TABLE"), together())
-    commit = Commit(claims, log(), state(), heads(), together(), now_ms, lambda: os.urandom(12), pause)
-    return Submit(commit, now_ms, settings.profiles())
+    return Commit(claims, log(), state(), heads(), together(), now_ms, lambda: os.urandom(12), pause)
+
+
+@cache
+def submit() -> Submit:
+    from millrace.application.submit import Submit
+
+    return Submit(commit(), now_ms, settings.profiles())
+
+
+@cache
+def realtime_state() -> DynamoRealtime:
+    from millrace.adapters.dynamodb.realtime import DynamoRealtime
+
+    return DynamoRealtime(dynamodb(), setting("STATE_TABLE"), together())
+
+
+@cache
+def publish() -> Publish:
+    from millrace.application.publish import Publish
+
+    return Publish(commit(), together())
+
+
+@cache
+def replay() -> Replay:
+    from millrace.application.replay import Replay
+
+    return Replay(log(), state(), realtime_state(), heads(), together())
+
+
+@cache
+def transcripts() -> Transcripts:
+    from millrace.application.transcripts import Transcripts
+
+    return Transcripts(replay(), realtime_state())
+
+
+@cache
+def realtime_metrics() -> RealtimeMetrics:
+    from millrace.application.realtime_metrics import RealtimeMetrics
+
+    return RealtimeMetrics(log(), realtime_state(), realtime_state(), together())
 
 
 @cache

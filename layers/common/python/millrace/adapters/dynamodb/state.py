@@ -28,19 +28,19 @@ class DynamoState:
 
     def register(self, ledger: Ledger) -> None:
         shard = zlib.crc32(ledger.name.encode()) % SHARDS
-        item = {"p": {"S": _registry(shard)}, "s": {"S": ledger.name}, "d": {"S": ledger.dedupe_scope}}
+        item = {"p": {"S": registry_key(shard)}, "s": {"S": ledger.name}, "d": {"S": ledger.dedupe_scope}}
         with translated():
             self.client.put_item(TableName=self.table, Item=item)
 
     def ledgers(self) -> Iterable[Ledger]:
         for shard in range(SHARDS):
-            for item in self._query(_registry(shard)):
+            for item in query_all(self.client, self.table, registry_key(shard)):
                 yield Ledger(item["s"]["S"], item["d"]["S"])
 
     def marks(self, ledger: Ledger) -> Marks:
         cursors: dict[str, int] = {}
         floor = 1
-        for item in self._query(_ledger(ledger)):
+        for item in query_all(self.client, self.table, _ledger(ledger)):
             name, value = item["s"]["S"], int(item["v"]["N"])
             if name == FLOOR:
                 floor = value
@@ -74,24 +74,26 @@ class DynamoState:
                 return False
         return True
 
-    def _query(self, partition: str) -> Iterator[Any]:
-        start: dict[str, Any] = {}
-        while True:
-            with translated():
-                answer = self.client.query(
-                    TableName=self.table,
-                    KeyConditionExpression="p = :p",
-                    ExpressionAttributeValues={":p": {"S": partition}},
-                    ConsistentRead=True,
-                    **start,
-                )
-            yield from answer["Items"]
-            if "LastEvaluatedKey" not in answer:
-                return
-            start = {"ExclusiveStartKey": answer["LastEvaluatedKey"]}
+
+def query_all(client: DynamoDBClient, table: str, partition: str, prefix: str = "") -> Iterator[Any]:
+    """Every item of a partition, or those whose sort key starts with `prefix`; strongly consistent."""
+    asked: dict[str, Any] = {
+        "KeyConditionExpression": "p = :p",
+        "ExpressionAttributeValues": {":p": {"S": partition}},
+    }
+    if prefix:
+        asked["KeyConditionExpression"] += " AND begins_with(s, :s)"
+        asked["ExpressionAttributeValues"][":s"] = {"S": prefix}
+    while True:
+        with translated():
+            answer = client.query(TableName=table, ConsistentRead=True, **asked)
+        yield from answer["Items"]
+        if "LastEvaluatedKey" not in answer:
+            return
+        asked["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
 
-def _registry(shard: int) -> str:
+def registry_key(shard: int) -> str:
     return join_key("ledgers", str(shard))
 
 

@@ -6,7 +6,7 @@ Beside them, under the connection's own key, an item that lists where they are, 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from botocore.exceptions import ClientError
 from millrace.adapters.aws_errors import condition_failed, translated
 from millrace.adapters.dynamodb.batch import delete_all, put_all
 from millrace.adapters.dynamodb.connections import LIFE_SECONDS
+from millrace.adapters.dynamodb.state import query_all
 from millrace.domain.ledger import Ledger, join_key
 from millrace.ports import Together
 from millrace.ports_live import Subscription
@@ -116,23 +117,7 @@ class DynamoSubscriptions:
         return keys
 
     def _query(self, key: str) -> list[Subscription]:
-        return [_subscription(item) for item in self._items(key)]
-
-    def _items(self, key: str) -> Iterator[Any]:
-        start: dict[str, Any] = {}
-        while True:
-            with translated():
-                answer = self.client.query(
-                    TableName=self.table,
-                    KeyConditionExpression="p = :p",
-                    ExpressionAttributeValues={":p": {"S": key}},
-                    ConsistentRead=True,
-                    **start,
-                )
-            yield from answer["Items"]
-            if "LastEvaluatedKey" not in answer:
-                return
-            start = {"ExclusiveStartKey": answer["LastEvaluatedKey"]}
+        return [_subscription(item) for item in query_all(self.client, self.table, key)]
 
 
 def _whole(ledger: str) -> str:

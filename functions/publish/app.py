@@ -1,0 +1,44 @@
+"""POST /v1/realtime/events: validate and store one event or many, each once in the tenant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from millrace.application.publish import Emission
+from millrace.application.realtime_metrics import DEDUPED, INVALID
+from millrace.runtime import observe, wiring
+from millrace.runtime.http import Request, Response, endpoint
+from millrace.runtime.realtime.answers import invalid, published, refuse, to_json
+from millrace.runtime.realtime.requests import events_of
+from millrace.runtime.realtime.validate import Valid, validate
+from millrace.runtime.snapshot import before_snapshot
+
+before_snapshot(lambda: (wiring.tokens(), wiring.publish(), wiring.realtime_state()))
+
+
+def answer(request: Request) -> Response:
+    identity = request.identity()
+    events, batch = events_of(request.json())
+    checked = [validate(event) for event in events]
+    valid = [Emission(one.event, one.instant) for one in checked if isinstance(one, Valid)]
+    stored = iter(wiring.publish()(identity, valid))
+    answers: list[tuple[int, dict[str, Any]]] = []
+    for one in checked:
+        if isinstance(one, Valid):
+            answers.append(published(next(stored)))
+        else:
+            observe.logger().warning("realtime_event_validation_failed", errors=one.errors, tenant=identity.tenant)
+            answers.append((400, invalid(one.errors)))
+    refused = len(checked) - len(valid)
+    deduped = sum(bool(body.get("deduped")) for _, body in answers)
+    emitted = sum(body["ok"] and not body["deduped"] for _, body in answers)
+    wiring.realtime_state().add(identity.tenant, {INVALID: refused, DEDUPED: deduped})
+    observe.count({"Emitted": emitted, "Invalid": refused, "Deduped": deduped}, contract="realtime")
+    request.noted.update(emitted=emitted, invalid=refused, deduped=deduped)
+    if batch:
+        return Response(to_json({"ok": all(body["ok"] for _, body in answers), "results": [b for _, b in answers]}))
+    status, body = answers[0]
+    return Response(to_json(body), status)
+
+
+handler = endpoint(answer, refuse)

@@ -1,0 +1,45 @@
+"""The realtime contract's readers: replay, checkpoints, transcripts, metrics, schemas."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from millrace.domain.errors import NotFound
+from millrace.runtime import wiring
+from millrace.runtime.http import Request, Response, endpoint
+from millrace.runtime.realtime.answers import refuse, to_json
+from millrace.runtime.realtime.readers import checkpoint, events, metrics, transcript
+from millrace.runtime.snapshot import before_snapshot
+
+SESSIONS = "/v1/realtime/sessions/{sessionId}"
+
+before_snapshot(lambda: (wiring.tokens(), wiring.transcripts(), wiring.realtime_metrics()))
+
+
+def schema(request: Request) -> Response:
+    request.identity()
+    known = _schemas()
+    if request.path("type") not in known:
+        raise NotFound(f"No such type; known: {', '.join(sorted(known))}.", field="type")
+    return Response(to_json(known[request.path("type")]), content_type="application/schema+json")
+
+
+@cache
+def _schemas() -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads((Path(__file__).parent / "schemas.json").read_text())
+    return loaded
+
+
+ROUTES: dict[str, Callable[[Request], Response]] = {
+    f"GET {SESSIONS}/events": events,
+    f"POST {SESSIONS}/checkpoint": checkpoint,
+    f"GET {SESSIONS}/transcript": transcript,
+    "GET /v1/realtime/metrics": metrics,
+    "GET /v1/realtime/schemas/{type}": schema,
+}
+
+handler = endpoint(lambda request: ROUTES[request.route](request), refuse)

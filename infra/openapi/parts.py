@@ -1,0 +1,62 @@
+"""What the descriptions of the contracts' routes are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+JSON = "application/json"
+
+PROBLEMS = {
+    "400": "The request breaks a rule; `details.field` says where. Nothing was processed.",
+    "401": "No token, or one that is expired, unsigned or for somebody else.",
+    "403": "The token does not reach this project, partition or role.",
+    "413": "The body is over 1 MiB.",
+    "429": "Too many requests, or storage is throttled: wait `Retry-After` seconds, send the same ids again.",
+    "500": "Our mistake. The same request again is safe.",
+    "503": "Too many writers, or storage did not answer. The same request again is safe.",
+}
+
+
+def ref(model: str) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{model}"}
+
+
+def content(kind: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {kind: {"schema": schema}}
+
+
+def response(description: str, schema: Mapping[str, Any], kind: str = JSON) -> dict[str, Any]:
+    return {"description": description, "content": content(kind, schema)}
+
+
+def problems(*statuses: str) -> dict[str, Any]:
+    return {status: response(PROBLEMS[status], ref("Problem")) for status in statuses}
+
+
+def parameter(name: str, where: str, schema: Mapping[str, Any], description: str = "") -> dict[str, Any]:
+    described = {"description": description} if description else {}
+    return {"name": name, "in": where, "required": where == "path", **described, "schema": schema}
+
+
+def operation(
+    tag: str,
+    name: str,
+    summary: str,
+    description: str,
+    responses: Mapping[str, Any],
+    *,
+    parameters: list[dict[str, Any]] | None = None,
+    body: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """A route that wants a token; `body` is the content of its request."""
+    return {
+        "operationId": name,
+        "tags": [tag],
+        "summary": summary,
+        "description": description,
+        "security": [{"token": []}],
+        **({"parameters": parameters} if parameters else {}),
+        **({"requestBody": {"required": True, "content": body}} if body else {}),
+        "responses": responses,
+    }

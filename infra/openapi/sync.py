@@ -1,0 +1,40 @@
+"""The routes of the sync contract."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infra.openapi.parts import JSON, PROBLEMS, content, operation, parameter, problems, ref, response
+
+PROJECT = parameter("project", "path", {"type": "string", "minLength": 1, "maxLength": 128})
+
+
+def paths() -> dict[str, Any]:
+    return {
+        "/v1/projects/{project}/submit_events": {
+            "post": _operation(
+                "submitEvents",
+                "Commit events, each exactly once",
+                "Items run in order and do not undo each other. The same id with the same content answers its "
+                "first result; with other content it is rejected.",
+                "SubmitRequest",
+                "SubmitAnswer",
+            )
+        },
+        "/v1/projects/{project}/sync": {
+            "post": _operation(
+                "sync",
+                "Read events from any position",
+                "Every event of the partitions after `since_committed_id`, in order, up to a watermark that stays "
+                "fixed for the cycle. A page holds at most `limit` events and 4 MiB.",
+                "SyncRequest",
+                "SyncAnswer",
+            )
+        },
+    }
+
+
+def _operation(name: str, summary: str, description: str, request: str, answer: str) -> dict[str, Any]:
+    responses = {"200": response("Done.", ref(answer)), **problems(*PROBLEMS)}
+    body = content(JSON, ref(request))
+    return operation("sync", name, summary, description, responses, parameters=[PROJECT], body=body)

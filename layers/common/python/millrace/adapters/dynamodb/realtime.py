@@ -1,0 +1,124 @@
+"""The realtime contract's own state in DynamoDB: counters, checkpoints, stored transcripts, sessions of a tenant."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+
+from millrace.adapters.aws_errors import condition_failed, translated
+from millrace.adapters.dynamodb.state import SHARDS, query_all, registry_key
+from millrace.domain.ledger import Ledger, join_key
+from millrace.ports import Together
+from millrace.ports_realtime import Projection, Watermark
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+MAX_PROJECTION_BYTES = 300_000
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoRealtime:
+    client: DynamoDBClient
+    table: str
+    together: Together
+
+    def add(self, tenant: str, counts: Mapping[str, int]) -> None:
+        present = {name: count for name, count in counts.items() if count}
+        if not present:
+            return
+        with translated():
+            self.client.update_item(
+                TableName=self.table,
+                Key=_key(join_key("counters", "realtime", tenant), "all"),
+                UpdateExpression="ADD " + ", ".join(f"#{name} :{name}" for name in present),
+                ExpressionAttributeNames={f"#{name}": name for name in present},
+                ExpressionAttributeValues={f":{name}": {"N": str(count)} for name, count in present.items()},
+            )
+
+    def read(self, tenant: str) -> Mapping[str, int]:
+        item = self._get(join_key("counters", "realtime", tenant), "all")
+        return {name: int(value["N"]) for name, value in item.items() if "N" in value}
+
+    def move(self, session: Ledger, consumer: str, to: Watermark) -> bool:
+        """Forward by sequence where both know it, else by (instant, event id); the same place again is fine."""
+        item: dict[str, Any] = {
+            **_key(f"checkpoints#{session.name}", consumer),
+            "t": {"N": str(to.instant)},
+            "e": {"S": to.event_id},
+            "ts": {"S": to.ts},
+        }
+        values: dict[str, Any] = {":t": item["t"], ":e": item["e"]}
+        by_time = "(t < :t OR (t = :t AND e <= :e))"
+        condition = f"attribute_not_exists(p) OR {by_time}"
+        if to.sequence is not None:
+            item["q"] = values[":q"] = {"N": str(to.sequence)}
+            condition = f"attribute_not_exists(p) OR q <= :q OR (attribute_not_exists(q) AND {by_time})"
+        with translated():
+            try:
+                self.client.put_item(
+                    TableName=self.table, Item=item, ConditionExpression=condition, ExpressionAttributeValues=values
+                )
+            except ClientError as error:
+                if not condition_failed(error):
+                    raise
+                return False
+        return True
+
+    def get(self, session: Ledger, consumer: str) -> Watermark | None:
+        item = self._get(f"checkpoints#{session.name}", consumer)
+        if not item:
+            return None
+        sequence = int(item["q"]["N"]) if "q" in item else None
+        return Watermark(item["ts"]["S"], int(item["t"]["N"]), item["e"]["S"], sequence)
+
+    def load(self, session: Ledger) -> Projection:
+        item = self._get(f"transcript#{session.name}", "projection")
+        if not item:
+            return Projection(0, {})
+        return Projection(int(item["v"]["N"]), json.loads(zlib.decompress(item["d"]["B"])))
+
+    def store(self, session: Ledger, projection: Projection, before: int) -> None:
+        packed = zlib.compress(json.dumps(projection.state, separators=(",", ":")).encode(), 1)
+        if len(packed) > MAX_PROJECTION_BYTES:
+            return
+        item: dict[str, Any] = {
+            **_key(f"transcript#{session.name}", "projection"),
+            "v": {"N": str(projection.through)},
+            "d": {"B": packed},
+        }
+        with translated():
+            try:
+                self.client.put_item(
+                    TableName=self.table,
+                    Item=item,
+                    ConditionExpression="attribute_not_exists(p) OR v = :before",
+                    ExpressionAttributeValues={":before": {"N": str(before)}},
+                )
+            except ClientError as error:
+                if not condition_failed(error):
+                    raise
+
+    def of_tenant(self, tenant: str) -> Iterable[Ledger]:
+        prefix = join_key("realtime", tenant)
+        calls = [partial(self._shard, shard, prefix + "#") for shard in range(SHARDS)]
+        return [Ledger(name, prefix) for names in self.together(calls) for name in names]
+
+    def _shard(self, shard: int, prefix: str) -> list[str]:
+        items: Iterator[Any] = query_all(self.client, self.table, registry_key(shard), prefix)
+        return [item["s"]["S"] for item in items]
+
+    def _get(self, partition: str, sort: str) -> Any:
+        with translated():
+            answer = self.client.get_item(TableName=self.table, Key=_key(partition, sort), ConsistentRead=True)
+        return answer.get("Item", {})
+
+
+def _key(partition: str, sort: str) -> dict[str, Any]:
+    return {"p": {"S": partition}, "s": {"S": sort}}
