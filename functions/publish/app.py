@@ -6,6 +6,7 @@ from typing import Any
 
 from millrace.application.publish import Emission
 from millrace.application.realtime_metrics import DEDUPED, INVALID
+from millrace.domain.errors import Unavailable
 from millrace.runtime import observe, wiring
 from millrace.runtime.http import Request, Response, endpoint
 from millrace.runtime.realtime.answers import invalid, published, refuse, to_json
@@ -32,7 +33,10 @@ def answer(request: Request) -> Response:
     refused = len(checked) - len(valid)
     deduped = sum(bool(body.get("deduped")) for _, body in answers)
     emitted = sum(body["ok"] and not body["deduped"] for _, body in answers)
-    wiring.realtime_state().add(identity.tenant, {INVALID: refused, DEDUPED: deduped})
+    try:
+        wiring.realtime_state().add(identity.tenant, {INVALID: refused, DEDUPED: deduped})
+    except Unavailable:
+        observe.logger().warning("realtime_counters_behind", invalid=refused, deduped=deduped)
     observe.count({"Emitted": emitted, "Invalid": refused, "Deduped": deduped}, contract="realtime")
     request.noted.update(emitted=emitted, invalid=refused, deduped=deduped)
     if batch:

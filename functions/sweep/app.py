@@ -7,8 +7,10 @@ from typing import Any
 
 from millrace.runtime import observe, wiring
 
+RESERVE_MS = 20_000
 
-def handler(_event: Mapping[str, Any], _context: Any) -> dict[str, int]:
-    behind = sum(sweep() for sweep in wiring.sweeps())
-    observe.logger().info("swept", behind=behind)
-    return {"behind": behind}
+
+def handler(_event: Mapping[str, Any], context: Any) -> dict[str, int]:
+    rings = wiring.sweep(lambda: bool(context.get_remaining_time_in_millis() > RESERVE_MS))()
+    observe.logger().info("swept", rings=rings)
+    return {"rings": rings}

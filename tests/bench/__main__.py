@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from rich.console import Console
 
-from tests.bench import cold_start, costs, cpu, packing, report, sync
+from tests.bench import cold_start, costs, cpu, crowd, live, packing, report, sync
 
 SECTIONS: Mapping[str, Callable[[], report.Section]] = {
     "costs": costs.run,
@@ -16,18 +17,21 @@ SECTIONS: Mapping[str, Callable[[], report.Section]] = {
     "packing": packing.run,
     "cold_start": cold_start.run,
     "sync": sync.run,
+    "live": live.run,
 }
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--only", choices=SECTIONS, help="run one section and keep the stored results of the others")
+    parser.add_argument("--connections", type=int, default=crowd.CONNECTIONS, help="of the section live")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     asked = parser.parse_args()
     console = Console(width=170, quiet=asked.json)
     results = report.stored()
     missed = []
-    for name, run in SECTIONS.items():
+    sections: dict[str, Callable[[], report.Section]] = {**SECTIONS, "live": partial(live.run, asked.connections)}
+    for name, run in sections.items():
         if asked.only not in (None, name):
             continue
         console.rule(name)

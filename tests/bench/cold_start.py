@@ -35,9 +35,10 @@ FIRST_REQUEST: Mapping[str, str] = {
     "submit": f"{LOGGER}\nobserve._metrics()\nwiring.tokens()\nwiring.submit()\n{SECRET}",
     "sync": f"{LOGGER}\nwiring.tokens()\nwiring.sync()\n{SECRET}",
     "meta": LOGGER,
-    "fan_out": f"{LOGGER}\nwiring.doorbell()",
+    "socket": f"{LOGGER}\nwiring.tokens()\nwiring.converse()\n{SECRET}",
+    "fan_out": f"{LOGGER}\nwiring.doorbell()\nwiring.broadcast(lambda: True)",
     "index": f"{LOGGER}\nwiring.index_partitions(lambda: True)",
-    "sweep": f"{LOGGER}\nwiring.sweep()",
+    "sweep": f"{LOGGER}\nwiring.sweeps()",
 }
 ENVIRONMENT: Mapping[str, str] = {
     "AWS_DEFAULT_REGION": "us-east-1",
@@ -51,7 +52,10 @@ ENVIRONMENT: Mapping[str, str] = {
     "TOKEN_AUDIENCE": "bench",
     "TOKEN_SECRET_ARN": "bench",
     "INDEX_QUEUE_URL": "http://localhost/queue",
-    **{f"{table}_TABLE": table.lower() for table in ("CLAIMS", "LOG", "STATE", "INDEX")},
+    "WAKE_QUEUE_URL": "http://localhost/wakes",
+    "SOCKET_API_ID": "bench",
+    "SOCKET_STAGE": "live",
+    **{f"{table}_TABLE": table.lower() for table in ("CLAIMS", "LOG", "STATE", "INDEX", "CONNECTIONS")},
 }
 
 
@@ -66,7 +70,7 @@ def run() -> Section:
             "ratio to eager": 1.0,
         },
         {
-            "what": "eager, and what submit and sync need for tokens (jwt, a client for the secret)",
+            "what": "eager, and what submit, sync and socket need for tokens (jwt, a client for the secret)",
             "import, ms": measured["eager with tokens"],
             "ratio to eager": round(measured["eager with tokens"] / eager, 2),
         },

@@ -15,7 +15,7 @@ from rich.table import Table as RichTable
 RESULTS = Path(__file__).with_name("results.json")
 NOTE = (
     "Counts are exact and come from the embedded emulator; those under contention depend on its timing. "
-    "Times are CPU or import times on the machine of the run: compare them only with each other."
+    "Times are those of the machine of the run: compare them only with each other."
 )
 
 Row = Mapping[str, Any]

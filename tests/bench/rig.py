@@ -12,9 +12,11 @@ from tempfile import TemporaryDirectory
 
 from local.emulator import emulator, free_port
 from millrace.adapters.dynamodb.claims import DynamoClaims
+from millrace.adapters.dynamodb.connections import DynamoConnections
 from millrace.adapters.dynamodb.index import DynamoIndex
 from millrace.adapters.dynamodb.log import DynamoLog
 from millrace.adapters.dynamodb.state import DynamoState
+from millrace.adapters.dynamodb.subscriptions import DynamoSubscriptions
 from millrace.adapters.threads import Threads
 from millrace.application.commit import Commit
 from millrace.application.heads import Heads
@@ -65,6 +67,14 @@ class Rig:
         return DynamoIndex(self.tables.client, self.tables.index, self.together)
 
     @property
+    def connections(self) -> DynamoConnections:
+        return DynamoConnections(self.tables.client, self.tables.connections)
+
+    @property
+    def subscriptions(self) -> DynamoSubscriptions:
+        return DynamoSubscriptions(self.tables.client, self.tables.connections, self.together, Clock())
+
+    @property
     def index_partitions(self) -> IndexPartitions:
         return IndexPartitions(self.log, self.state, self.index, lambda: True)
 
@@ -95,7 +105,7 @@ def _nonce() -> bytes:
 
 def rig_at(endpoint: str) -> Rig:
     tables = create_tables(client_for(endpoint))
-    roles = {tables.claims: "claims", tables.log: "log", tables.state: "state", tables.index: "index"}
+    roles = {getattr(tables, role): role for role in ("claims", "log", "state", "index", "connections")}
     tally = Tally(roles)
     tally.attach(tables.client)
     return Rig(tables, tally, CountedTogether(Threads(), tally.rounds))

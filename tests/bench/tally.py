@@ -172,12 +172,13 @@ WRITE_RULES: Mapping[str, Callable[[Mapping[str, Any]], int]] = {
     "PutItem": lambda params: write_units(item_size(params["Item"])),
     "BatchExecuteStatement": lambda params: sum(map(_inserted, params["Statements"])),
     "BatchWriteItem": lambda params: sum(
-        write_units(item_size(request["PutRequest"]["Item"]))
+        write_units(item_size(request["PutRequest"]["Item"])) if "PutRequest" in request else 1
         for requests in params["RequestItems"].values()
         for request in requests
     ),
 }
 READ_RULES: Mapping[str, Callable[[Mapping[str, Any], Mapping[str, Any]], int]] = {
     "Query": lambda _, parsed: read_units(sum(map(item_size, parsed["Items"]))),
+    "GetItem": lambda _, parsed: read_units(item_size(parsed.get("Item", {}))),
     "BatchGetItem": _got,
 }

@@ -6,6 +6,7 @@ import pytest
 
 from millrace.domain.canonical import canonical
 from tests.bench.events import CONTENT_BYTES, KINDS, drafts, items
+from tests.bench.live_costs import BYSTANDERS, EACH_ALL, EACH_ONE, ONE, SPREADS, fan_out, messages, subscribing
 from tests.bench.overhead import overhead, undeflated_units
 from tests.bench.rig import Rig, rig_at
 from tests.bench.scenarios import duplicate, fresh, old_head
@@ -81,6 +82,42 @@ def test_a_sync_page_takes_at_most_two_round_trips_after_the_head_is_known(rig: 
         "one partition of ten, half indexed": 220,
     }
     assert all(read.rounds_after_head <= ROUND_TRIPS for read in reads.values()), reads
+
+
+@pytest.mark.parametrize("spread", SPREADS)
+def test_a_fan_out_costs_the_same_beside_a_thousand_connections_that_listen_elsewhere(rig: Rig, spread: str) -> None:
+    assert fan_out(rig, spread, 10, 25, BYSTANDERS).cost == fan_out(rig, spread, 10, 25).cost
+
+
+@pytest.mark.parametrize(("spread", "calls", "posts"), [(ONE, 6, 2_500), (EACH_ONE, 15, 250), (EACH_ALL, 15, 2_500)])
+def test_a_fan_out_asks_once_per_partition_and_writes_one_unit(rig: Rig, spread: str, calls: int, posts: int) -> None:
+    """Cursor, log twice, the whole project's subscriptions, those of each partition; then the cursor moves."""
+    run = fan_out(rig, spread, 100, 25)
+    assert (run.calls, run.counts.rounds, run.posts) == (calls, 5, posts)
+    assert run.counts.writes == {"state": 1}
+
+
+def test_a_fan_out_reads_subscriptions_by_their_size(rig: Rig) -> None:
+    few, many = (fan_out(rig, ONE, subscribers, 1).counts.read_units("connections") for subscribers in (1, 100))
+    assert few == 2
+    assert many <= 100 * 0.1
+
+
+def test_a_message_costs_two_writes_and_the_first_of_a_second_three(rig: Rig) -> None:
+    counted = messages(rig)
+    same, first = counted["heartbeat, same second"], counted["heartbeat, first message of a second"]
+    assert same.calls == {("connections", "UpdateItem"): 2}
+    assert same.writes == {"connections": 2}
+    assert first.calls == {("connections", "UpdateItem"): 3}
+    assert first.writes == {"connections": 3}
+    assert first.lost == {"connections": 1}
+
+
+@pytest.mark.parametrize("partitions", [1, 10])
+def test_subscribing_writes_a_row_per_partition_and_one_that_lists_them(rig: Rig, partitions: int) -> None:
+    counts = subscribing(rig, partitions)
+    assert counts.calls_to("connections") == sum(counts.calls.values()) == 3
+    assert counts.writes == {"connections": partitions + 1}
 
 
 def test_the_units_reported_for_writes_follow_the_size_rules(rig: Rig) -> None:

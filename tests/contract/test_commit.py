@@ -12,7 +12,7 @@ from millrace.application.commit import Commit
 from millrace.application.heads import Heads
 from millrace.application.index_partitions import IndexPartitions
 from millrace.application.prune import Prune
-from millrace.application.sweep import Sweep
+from millrace.application.sweep import Sweep, Watch
 from millrace.application.sync import INDEX_CONSUMER, Sync
 from millrace.domain.canonical import digest
 from millrace.domain.errors import BadRequest
@@ -149,7 +149,8 @@ def test_a_watermark_above_the_head_is_refused(adapters: Adapters) -> None:
 def test_a_sweep_rings_for_exactly_the_ledgers_that_are_behind(adapters: Adapters) -> None:
     commit_one_by_one(adapters, 3)
     bell = MemoryDoorbell()
-    sweep = Sweep(adapters.log, adapters.state, bell, (INDEX_CONSUMER,), lambda: 10**15)
+    watch = Watch(INDEX_CONSUMER, bell)
+    sweep = Sweep(adapters.log, adapters.state, [watch], adapters.together, lambda: 10**15, lambda: True)
     assert sweep() == 1
     IndexPartitions(adapters.log, adapters.state, adapters.index, lambda: True)(LEDGER)
     assert sweep() == 0

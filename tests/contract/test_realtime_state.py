@@ -75,10 +75,13 @@ def test_r7_where_both_know_a_sequence_it_decides(stores: Stores) -> None:
         (place(1, "a", 11), True),
         (place(0, "a"), False),
         (place(2, "a"), True),
-        (place(3, "a", 1), True),
+        (place(3, "a", 1), False),
+        (place(3, "a", 12), True),
     ]:
         assert stores.realtime.move(SESSION, "ui", to) == applied, to
-    assert stores.realtime.get(SESSION, "ui") == place(3, "a", 1)
+    assert stores.realtime.get(SESSION, "ui") == place(3, "a", 12)
+    assert stores.realtime.move(SESSION, "ui", place(4, "a"))
+    assert stores.realtime.get(SESSION, "ui") == place(4, "a", 12), "a known sequence is kept"
 
 
 def test_checkpoints_are_per_session_and_consumer(stores: Stores) -> None:

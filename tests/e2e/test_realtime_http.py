@@ -144,7 +144,9 @@ def test_r8_the_transcript_shows_final_text(stack: Hub) -> None:
     publish(stack, {"events": [said("t1", 1, "partial"), said("t2", 2, "final"), said("t3", 9, "partial")]})
     body = get(stack, "/sessions/s-talk/transcript").json()
     assert [(u["text"], u["final"]) for u in body["utterances"]] == [("t2", True)]
-    assert get(stack, "/sessions/s-talk/transcript?rebuild=true").json() == body
+    rebuilt = get(stack, "/sessions/s-talk/transcript?rebuild=true", roles=["consumer", "operator"])
+    assert rebuilt.json() == body
+    assert get(stack, "/sessions/s-talk/transcript?rebuild=true").status_code == 403
 
 
 def test_r10_the_schemas_are_served(stack: Hub) -> None:

@@ -19,6 +19,9 @@ def check_socket(socket: Socket, events: Sequence[Event], prunable: int, *, once
     broken(own & set(live), "a connection was sent its own events:", socket.id, sorted(own & set(live)))
     _check_prefix(socket, wanted, live, prunable)
     _check_snapshot(socket, wanted, prunable)
+    broken(
+        once and socket.complete and not socket.open, "a connection was closed although nothing went wrong", socket.id
+    )
     if socket.open and socket.complete:
         missing = {e.position for e in wanted if e.position > socket.covered} - set(live)
         lost = {position for position in missing if position > prunable}

@@ -100,6 +100,8 @@ class Live:
             asked: dict[str, Any] = {"since_committed_id": since}
             if partitions is not None:
                 asked["partitions"] = sorted(partitions)
+            if self.rng.random() < 0.2:
+                asked["sync_to_committed_id"] = self.rng.randint(0, 4)  # remembered from another connection
             while True:
                 try:
                     answer = self._answers(self.process(), ledger).on_sync(connection, asked, None)

@@ -221,4 +221,17 @@ BUGS = (
         "if event.record.body is None or event.position <= subscription.after:",
         "if event.record.body is None:",
     ),
+    Bug(
+        "a new cycle on a socket ends at the head, not at a remembered watermark",
+        "application/answer.py",
+        "cycle, sync_to = connection.cycle, None",
+        "cycle, sync_to = connection.cycle, asked.sync_to",
+    ),
+    Bug(
+        "a connection that works is served",
+        "application/broadcast.py",
+        "        now = self.clock()\n        if not subscription.live:\n",
+        "        now = self.clock()\n        if subscription.live:\n            return False\n"
+        "        if not subscription.live:\n",
+    ),
 )

@@ -8,14 +8,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from millrace.adapters.memory import MemoryDoorbell
+from millrace.application import broadcast as broadcast_module
 from millrace.application import commit as commit_module
 from millrace.application import heads as heads_module
+from millrace.application import subscribe as subscribe_module
 from millrace.application.broadcast import FAN_OUT_CONSUMER
 from millrace.application.commit import Commit
 from millrace.application.heads import Heads
 from millrace.application.index_partitions import IndexPartitions
 from millrace.application.prune import Prune
-from millrace.application.sweep import Sweep
+from millrace.application.sweep import Sweep, Watch
 from millrace.application.sync import INDEX_CONSUMER, Sync
 from millrace.domain import ledger as ledger_module
 from millrace.domain.canonical import digest
@@ -46,6 +48,8 @@ def shrink() -> None:
     commit_module.LONG_SEARCH_PAGES = 2
     commit_module.BIG_WINNER_BYTES = 8
     heads_module.REMEMBERED = 2
+    subscribe_module.SENDER_MS = 10**12
+    broadcast_module.SLICE_EVENTS = 2
 
 
 @dataclass(slots=True)
@@ -242,13 +246,8 @@ class World:
     def _final_reads(self) -> None:
         process = self._process()
         bell = MemoryDoorbell()
-        Sweep(
-            FaultyLog(process, self.tables.log),
-            FaultyState(process, self.tables.state),
-            bell,
-            (INDEX_CONSUMER,),
-            self.scheduler.now,
-        )()
+        log, state = FaultyLog(process, self.tables.log), FaultyState(process, self.tables.state)
+        Sweep(log, state, [Watch(INDEX_CONSUMER, bell)], process.together, self.scheduler.now, lambda: True)()
         self.live.settle(self.ledgers)
         for ledger in bell.rung:
             self._index(process, may_go_on=lambda: True)(ledger)

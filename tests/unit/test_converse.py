@@ -399,3 +399,51 @@ def test_s16_a_project_client_stops_at_its_first_rejection() -> None:
     ]
     assert (results[2]["reason"], results[2]["blockedById"]) == ("prior_item_failed", "e2")
     assert list(hub.log.pages[SYNC_LEDGER.name]) == [1]
+
+
+def test_s11_a_watermark_from_another_connection_does_not_open_a_hole() -> None:
+    hub = Hub()
+    hub.open("c1")
+    hub.say("c1", "submit_events", {"events": [item(f"e{n}") for n in range(10)]})
+    hub.fan_out(SYNC_LEDGER)
+    hub.open("c2")
+    hub.say("c2", "sync", {"since_committed_id": 2, "sync_to_committed_id": 5})
+    page = hub.heard("c2")["payload"]
+    assert ([e["committed_id"] for e in page["events"]], page["sync_to_committed_id"]) == (list(range(3, 11)), 10)
+
+
+@pytest.mark.parametrize("start", [[], {}, 5, None])
+def test_an_odd_start_is_a_bad_request(start: Any) -> None:
+    hub = Hub()
+    hub.open("c1", "me:runtime:r1")
+    hub.say("c1", "subscribe", {"kind": "stream", "runtime_id": "r1", "stream_id": "x", "start": start})
+    assert hub.error("c1") == "bad_request"
+
+
+def test_a_snapshot_that_is_too_long_is_refused_with_advice() -> None:
+    hub = Hub()
+    ledger = stream_ledger("t", "r1", "main")
+    for start in range(0, 1100, 100):
+        drafts = [Draft(f"e{n}", digest(b"%d" % n), b"{}") for n in range(start, start + 100)]
+        hub.commit()(ledger, drafts, Origin("c"))
+    hub.open("c1", "me:runtime:*")
+    hub.say("c1", "subscribe", {"kind": "stream", "runtime_id": "r1", "stream_id": "main"})
+    answer = hub.heard("c1")
+    assert (answer["payload"]["code"], answer["payload"]["details"]["events"]) == ("bad_request", 1100)
+    assert hub.subscriptions.rows == {}
+
+
+def test_a_fan_out_moves_its_cursor_slice_by_slice() -> None:
+    hub = Hub()
+    hub.open("c1")
+    hub.say("c1", "sync", {"since_committed_id": 0})
+    for n in range(130):
+        hub.commit()(SYNC_LEDGER, [Draft(f"e{n}", digest(b"%d" % n), b'{"event":{}}', ("a",))], Origin("x"))
+    stops = iter([True, False])
+    render, parts = live_events.Renderer(), (hub.log, hub.state, hub.subscriptions, hub.connections, hub.wire)
+    done = Broadcast(*parts, in_turn, hub.clock, render, lambda to: "", lambda: next(stops))(SYNC_LEDGER)
+    assert (done, hub.state.marks(SYNC_LEDGER).cursors["fan_out"]) == (False, 100)
+    hub.fan_out(SYNC_LEDGER)
+    assert hub.state.marks(SYNC_LEDGER).cursors["fan_out"] == 130
+    hub.heard("c1")
+    assert [hub.heard("c1")["payload"]["committed_id"] for _ in range(130)] == list(range(1, 131))

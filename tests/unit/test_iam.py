@@ -52,7 +52,7 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     "ReplayFunction": {
         "ReplayLogs.Arn": WRITE_LOGS,
         "LogTable.Arn": dynamodb("Query"),
-        "StateTable.Arn": dynamodb("Query", "GetItem", "PutItem"),
+        "StateTable.Arn": dynamodb("Query", "GetItem", "PutItem", "UpdateItem"),
         "TokenSecret.Id": READ_SECRET,
     },
     "MetaFunction": {"MetaLogs.Arn": WRITE_LOGS},

@@ -144,6 +144,31 @@ def test_r6_without_anything_and_by_watermark_it_is_in_time_order() -> None:
     assert (ids(rest), rest.has_more) == (["b", "late"], False)
 
 
+def test_r6_a_place_in_time_has_a_sequence_only_when_nothing_before_it_is_left() -> None:
+    hub = Hub()
+    hub.publish(event("a", 2), event("b", 3), event("c", 1))
+    first = hub.replay(limit=1)
+    assert ids(first) == ["c"]
+    assert first.watermark is not None
+    assert first.watermark.sequence is None, "reading on by this sequence would skip a and b"
+    last = hub.replay(watermark=first.watermark)
+    assert last.watermark is not None
+    assert (ids(last), last.watermark.sequence) == (["a", "b"], 3)
+
+
+def test_a_consumer_without_a_checkpoint_gets_everything_page_by_page() -> None:
+    hub = Hub()
+    hub.publish(*(event(f"e{n}", (7 * n) % 11) for n in range(11)))
+    seen: list[str] = []
+    for _ in range(20):
+        page = hub.replay(consumer="ui", limit=2)
+        seen += ids(page)
+        if page.watermark is None or not page.has_more:
+            break
+        hub.realtime.move(SESSION, "ui", page.watermark)
+    assert sorted(seen) == sorted(f"e{n}" for n in range(11))
+
+
 def test_r6_an_event_that_arrives_late_is_told_to_a_watermark_reader() -> None:
     hub = Hub()
     hub.publish(event("a", 1), event("b", 9))

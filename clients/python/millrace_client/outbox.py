@@ -89,7 +89,8 @@ class Outbox:
         most = limits.get("max_batch_size") if isinstance(limits, dict) else None
         return self._pending.batch(min(most, MOST_ITEMS) if isinstance(most, int) and most > 0 else MOST_ITEMS, ROOM)
 
-    async def _send(self, socket: Socket, batch: list[Json]) -> None:
+    async def _send(self, socket: Socket, batch: list[Json]) -> bool:
+        """False when the hub asked to slow down and the batch is still to be sent."""
         try:
             answer = await socket.request("submit_events", {"events": batch})
         except RateLimited as error:
@@ -97,21 +98,24 @@ class Outbox:
         except Refused as error:
             if error.code not in POISON:
                 raise
-            await self._find_poison(socket, batch, error)
+            if not _about_items(error):
+                raise Lost(f"The hub did not take the message: {error}") from error
+            return await self._find_poison(socket, batch, error)
         else:
             self._settle(batch, answer)
+            return True
+        return False
 
-    async def _find_poison(self, socket: Socket, batch: list[Json], error: Refused) -> None:
+    async def _find_poison(self, socket: Socket, batch: list[Json], error: Refused) -> bool:
         if len(batch) == 1:
             event_id = batch[0]["id"]
             log.warning("%s was refused and will not be sent again: %s", event_id, error)
             self._pending.remove([event_id])
             if answer := self._answers.pop(event_id, None):
                 _refuse(answer, error)
-            return
+            return True
         middle = len(batch) // 2
-        await self._send(socket, batch[:middle])
-        await self._send(socket, batch[middle:])
+        return await self._send(socket, batch[:middle]) and await self._send(socket, batch[middle:])
 
     def _settle(self, batch: list[Json], answer: Json) -> None:
         results = {result["id"]: result for result in _results(answer)}
@@ -169,3 +173,9 @@ def _checked(item: Mapping[str, Any]) -> Json:
     if size > ROOM:
         raise Usage(f"{draft['id']} has {size} bytes; a message takes {ROOM}.")
     return draft
+
+
+def _about_items(error: Refused) -> bool:
+    """Whether the items are to blame, or something about the connection that another one would not have."""
+    field = str(error.details.get("field", "body"))
+    return field in ("body", "payload") or field.startswith("events")

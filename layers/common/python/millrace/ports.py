@@ -81,7 +81,7 @@ class State(Protocol):
         """Make the ledger known to sweeps. Idempotent."""
 
     def ledgers(self) -> Iterable[Ledger]:
-        """Every registered ledger."""
+        """Every registered ledger, starting anywhere."""
 
     def marks(self, ledger: Ledger) -> Marks:
         """Cursors and floor, strongly consistent."""

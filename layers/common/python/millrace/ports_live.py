@@ -30,6 +30,8 @@ class Connection:
     expires_ms: int = 0
     """When its token ends."""
     cycle: Cycle | None = None
+    subscribed: int = 0
+    """How often it said `subscribe`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from millrace.adapters.memory import MemoryState
@@ -33,7 +33,8 @@ class MemoryRealtime:
             known = self.checkpoints.get((session.name, consumer))
             if known is not None and _goes_back(known, to):
                 return False
-            self.checkpoints[session.name, consumer] = to
+            kept = known.sequence if known is not None and to.sequence is None else to.sequence
+            self.checkpoints[session.name, consumer] = replace(to, sequence=kept)
             return True
 
     def get(self, session: Ledger, consumer: str) -> Watermark | None:

@@ -22,6 +22,8 @@ from millrace.domain.subscribe_request import check_subscribe
 from millrace.domain.sync_read import check_sync, event_json, page_json
 from millrace.ports_live import Connection, Cycle, Subscription, Subscriptions, Wire
 
+MAX_SUBSCRIPTIONS = 100
+
 Handler = Callable[[Connection, Mapping[str, Any], Any], "Answer"]
 
 
@@ -107,10 +109,12 @@ class Answers:
         asked = check_sync(payload, identity)
         partitions = None if asked.partitions is None else tuple(asked.partitions)
         ledger = self.ledger_of(connection)
-        cycle, sync_to = connection.cycle, asked.sync_to
+        cycle, sync_to = connection.cycle, None
         if cycle is not None and (cycle.partitions, cycle.next_since) == (partitions, asked.since):
             sync_to = cycle.sync_to
         else:
+            # A new cycle ends at the head of now, whatever watermark the client remembers from another connection:
+            # what lies between that and this subscription would come from nowhere.
             self._subscribe_to_sync(connection, ledger, partitions, payload)
         page = self.sync(ledger, partitions, asked.since, asked.limit, PAGE_BYTES, sync_to, _weigher(connection))
         going_on = Cycle(partitions, page.next_since, page.sync_to) if page.has_more else None
@@ -137,6 +141,10 @@ class Answers:
     def on_subscribe(self, connection: Connection, payload: Mapping[str, Any], msg_id: Any) -> Answer:
         """The frames go out as they are read; a connection that is gone meanwhile is forgotten."""
         asked = check_subscribe(payload, _identity(connection))
+        if connection.subscribed >= MAX_SUBSCRIPTIONS:
+            rule = f"A connection may subscribe {MAX_SUBSCRIPTIONS} times; open another one."
+            raise BadRequest(rule, field="type", max_subscriptions=MAX_SUBSCRIPTIONS)
+        connection = replace(connection, subscribed=connection.subscribed + 1)
         subscription = _subscription(connection, self.new_id(), asked.ledger, None, 0)
 
         def opened(watermark: int) -> bool:

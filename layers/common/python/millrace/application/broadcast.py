@@ -6,17 +6,18 @@ connection gets a contiguous prefix or is closed: after one failed post nothing 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from millrace.domain.errors import Unavailable
 from millrace.domain.ledger import Ledger
-from millrace.domain.page import Event, contiguous
+from millrace.domain.page import Event, Page, contiguous
 from millrace.ports import Log, State, Together
 from millrace.ports_live import Connections, Subscription, Subscriptions, Wire
 
 FAN_OUT_CONSUMER = "fan_out"
+SLICE_EVENTS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Broadcast:
         """True when the head was reached; False when time ran out or another fan-out moved the cursor first."""
         cursor = self.state.marks(ledger).cursors.get(FAN_OUT_CONSUMER, 0)
         while True:
-            pages = list(contiguous(self.log.read(ledger, cursor).pages, cursor))
+            pages = _slice(contiguous(self.log.read(ledger, cursor, SLICE_EVENTS).pages, cursor))
             if not pages:
                 return True
             events = [event for page in pages for event in page.events()]
@@ -92,6 +93,17 @@ class Broadcast:
         self.wire.close(connection)
         self.subscriptions.remove(connection)
         self.connections.remove(connection)
+
+
+def _slice(pages: Iterable[Page]) -> list[Page]:
+    """So much that posting it to many connections fits into a function's time; the cursor moves after each."""
+    taken, events = list[Page](), 0
+    for page in pages:
+        events += len(page.records)
+        if taken and events > SLICE_EVENTS:
+            break
+        taken.append(page)
+    return taken
 
 
 def concerns(subscription: Subscription, event: Event) -> bool:

@@ -37,27 +37,38 @@ class Converse:
     def __call__(self, connection_id: str, text: str) -> None:
         parsed, problem = _parse(text)
         kind = str(parsed.get("type", ""))
-        turn = self._take_turn(connection_id, kind)
+        try:
+            turn = self._take_turn(connection_id, kind)
+        except MillraceError as error:
+            self._tell(connection_id, parsed, error)
+            return
         if turn.connection is None:
-            self._refuse(connection_id, parsed, kind, turn.refused)
+            self._tell(connection_id, parsed, _refusal(kind, turn.refused))
             return
         connection = turn.connection
         dialect = connection.dialect or dialects.choose(parsed)
-        connection = replace(connection, dialect=dialect)
         said = dialects.read(dialect, parsed)
+        connection = replace(connection, dialect=dialect)
         try:
             if problem is not None:
                 raise problem
             answer = self._answer(connection, said)
         except MillraceError as error:
             answer = Answer(connection, [error_message(error, said.get("msg_id"))])
-        alive = self._post_all(answer)
-        if alive:
-            # The dialect is chosen for good by the message that connects, not by whatever came before it.
-            chosen = answer.connection.dialect if answer.connection.identity else ""
-            self.connections.end_turn(replace(answer.connection, dialect=chosen))
-        else:
-            self.forget(connection_id)
+        self._conclude(answer, stored_first=kind == "connect")
+
+    def _conclude(self, answer: Answer, *, stored_first: bool) -> None:
+        """Answers go out within the turn. Who somebody is, is stored before they are told that they are connected."""
+        if stored_first:
+            self._store(answer.connection)
+        if not self._post_all(answer):
+            self.forget(answer.connection.id)
+        elif not stored_first:
+            self._store(answer.connection)
+
+    def _store(self, connection: Connection) -> None:
+        """The dialect is chosen for good by the message that connects, not by whatever came before it."""
+        self.connections.end_turn(replace(connection, dialect=connection.dialect if connection.identity else ""))
 
     def _answer(self, connection: Connection, said: Mapping[str, Any]) -> Answer:
         _check_envelope(said)
@@ -83,15 +94,8 @@ class Converse:
                 return turn
         return Turn(refused="rate")
 
-    def _refuse(self, connection_id: str, parsed: Mapping[str, Any], kind: str, reason: str) -> None:
-        if reason == "gone":
-            error = SocketError("auth_failed", "This connection is not known here any more; connect again.")
-        elif reason == kind == "sync":
-            error = SocketError(
-                "bad_request", "A sync is running on this connection; wait for its answer.", field="type"
-            )
-        else:
-            error = SocketError("rate_limited", "Too many messages on this connection.", retry_after_ms=1000)
+    def _tell(self, connection_id: str, parsed: Mapping[str, Any], error: MillraceError) -> None:
+        """An error to a connection of which nothing could be read."""
         dialect = dialects.choose(parsed)
         sent = error_message(error, dialects.read(dialect, parsed).get("msg_id"))
         self.wire.post(connection_id, to_text(dialects.write(dialect, sent, project="")))
@@ -113,14 +117,24 @@ class Converse:
     def fail(self, connection_id: str) -> None:
         """Our own mistake: say so and close; the client connects again and loses nothing."""
         sent = error_message(MillraceError("Something went wrong on our side; connect and sync again."))
-        self.wire.post(connection_id, to_text(sent))
-        self.forget(connection_id)
+        try:
+            self.wire.post(connection_id, to_text(sent))
+        finally:
+            self.forget(connection_id)
 
     def forget(self, connection_id: str) -> None:
         """Close and clean up. Idempotent."""
         self.wire.close(connection_id)
         self.subscriptions.remove(connection_id)
         self.connections.remove(connection_id)
+
+
+def _refusal(kind: str, reason: str) -> SocketError:
+    if reason == "gone":
+        return SocketError("auth_failed", "This connection is not known here any more; connect again.")
+    if reason == kind == "sync":
+        return SocketError("bad_request", "A sync is running on this connection; wait for its answer.", field="type")
+    return SocketError("rate_limited", "Too many messages on this connection.", retry_after_ms=1000)
 
 
 def _parse(text: str) -> tuple[dict[str, Any], MillraceError | None]:

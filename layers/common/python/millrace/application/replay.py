@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from millrace.application.heads import Heads, find_head
@@ -18,12 +18,15 @@ from millrace.domain.errors import BadRequest, Unavailable
 from millrace.domain.instants import instant
 from millrace.domain.ledger import Ledger
 from millrace.domain.page import Event
+from millrace.domain.sync_read import escaped_bytes
 from millrace.ports import Log, State, Together
 from millrace.ports_realtime import Checkpoints, Watermark
 
 MAX_SORTED = 20_000
 """Events a session may have to be replayed in time order; above that, by sequence."""
 PAGE_BYTES = 4 * 1024 * 1024
+MAX_READ_BYTES = 32 * 1024 * 1024
+"""Of bodies that one request may hold in memory."""
 BATCH = 1_000
 
 
@@ -64,10 +67,11 @@ class Replay:
                 return self._by_sequence(session, watermark.sequence, asked.limit, watermark)
         return self._by_time(session, watermark, asked.limit)
 
-    def after(self, session: Ledger, sequence: int) -> tuple[list[Mapping[str, Any]], int]:
-        """Everything retained after a sequence, and the head it was read up to."""
+    def after(self, session: Ledger, sequence: int) -> tuple[list[Mapping[str, Any]], int, int]:
+        """What is retained after a sequence, as much as one request may hold; how far it was read; and the head."""
         floor, head = self._bounds(session)
-        return self._read(session, max(sequence, floor - 1), head, BATCH, whole=True)
+        events, reached = self._read(session, max(sequence, floor - 1), head, BATCH, whole=True)
+        return events, reached, head
 
     def _by_sequence(self, session: Ledger, after: int, limit: int, at: Watermark | None) -> ReplayPage:
         floor, head = self._bounds(session)
@@ -83,17 +87,20 @@ class Replay:
     def _by_time(self, session: Ledger, after: Watermark | None, limit: int) -> ReplayPage:
         floor, head = self._bounds(session)
         if head - floor >= MAX_SORTED:
-            raise BadRequest(
-                f"A session of more than {MAX_SORTED} events is replayed by sequence: send afterSequence.",
-                field="afterSequence",
-            )
-        events, _ = self._read(session, floor - 1, head, MAX_SORTED, whole=True)
+            raise _too_long()
+        events, reached = self._read(session, floor - 1, head, MAX_SORTED, whole=True)
+        if reached < head:
+            raise _too_long()
         place = None if after is None else (after.instant, after.event_id)
         newer = sorted((e for e in events if place is None or _order(e) > place), key=_order)
         kept = _fit(newer, limit)
         pruned = floor - 1 if floor > 1 else None
+        more, late = len(kept) < len(newer), _late(events, after)
         last = _watermark(kept[-1]) if kept else after
-        return ReplayPage(kept, len(kept) < len(newer), last, pruned, _late(events, after))
+        if last is not None:
+            # A place in time is a place in the log only when nothing before it is left to read.
+            last = replace(last, sequence=None if more or late else head)
+        return ReplayPage(kept, more, last, pruned, late)
 
     def _bounds(self, session: Ledger) -> tuple[int, int]:
         marks = self.state.marks(session)
@@ -107,15 +114,22 @@ class Replay:
     ) -> tuple[list[Mapping[str, Any]], int]:
         """Retained events after a position, and how far they reach."""
         read, at, events, stalled = ReadLog(self.log, self.together), after, list[Mapping[str, Any]](), 0
-        while at < head and (whole or len(events) < want):
+        size = 0
+        while at < head and (whole or len(events) < want) and size <= MAX_READ_BYTES:
             pages = read(session, at, head, min(want, BATCH))
             stalled = 0 if pages else stalled + 1
             if stalled > 5:
                 raise Unavailable("The session cannot be read up to its head now.")
             for page in pages:
+                size += sum(len(record.body or b"") for record in page.records)
                 events += [with_sequence(e) for e in page.events() if at < e.position <= head and e.record.body]
                 at = max(at, min(page.end, head))
         return events, at
+
+
+def _too_long() -> BadRequest:
+    rule = f"A session of more than {MAX_SORTED} events or 32 MiB is replayed by sequence: send afterSequence."
+    return BadRequest(rule, field="afterSequence")
 
 
 def with_sequence(event: Event) -> Mapping[str, Any]:
@@ -135,7 +149,7 @@ def _watermark(event: Mapping[str, Any]) -> Watermark:
 def _fit(events: list[Mapping[str, Any]], limit: int) -> list[Mapping[str, Any]]:
     kept, size = list[Mapping[str, Any]](), 0
     for event in events[:limit]:
-        size += len(json.dumps(event))
+        size += escaped_bytes(json.dumps(event, ensure_ascii=False).encode())
         if kept and size > PAGE_BYTES:
             break
         kept.append(event)

@@ -12,15 +12,16 @@ from dataclasses import dataclass, replace
 from millrace.application.broadcast import concerns
 from millrace.application.heads import Heads, find_head
 from millrace.application.read_log import ReadLog
-from millrace.domain.errors import BadRequest, Unavailable
+from millrace.domain.errors import BadRequest, MillraceError, Unavailable
 from millrace.domain.ledger import Ledger
 from millrace.domain.page import Event
 from millrace.ports import Log, State, Together
 from millrace.ports_live import Subscription, Subscriptions
 
-MAX_SNAPSHOT = 5_000
+MAX_SNAPSHOT = 1_000
 BATCH = 200
-SENDER_MS = 60_000
+SENDER_MS = 24_000
+"""Less than the function has: a snapshot that takes longer ends with an error and a closed connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +42,27 @@ class Subscribe:
     ) -> bool:
         """`start` picks the position to begin after, given floor and head; `opened` announces the watermark; `send`
         posts one event of a phase. False as soon as either says that the connection is gone."""
-        ledger = Ledger.to_read(subscription.ledger)
         mine = replace(subscription, after=0, sender_until_ms=self.clock() + SENDER_MS)
         self.subscriptions.add(mine)
+        try:
+            return self._snapshot(mine, start, opened, send)
+        except MillraceError:
+            self.subscriptions.remove(mine.connection, mine.id)
+            raise
+
+    def _snapshot(
+        self,
+        mine: Subscription,
+        start: Callable[[int, int], int],
+        opened: Callable[[int], bool],
+        send: Callable[[Subscription, str, Event], bool],
+    ) -> bool:
+        ledger = Ledger.to_read(mine.ledger)
         marks = self.state.marks(ledger)
         known = self.heads.recall(ledger)
         watermark = find_head(self.log, ledger, max(marks.hint, known[0] if known else 0))
         begin = start(marks.floor, watermark)
         if watermark - begin > MAX_SNAPSHOT:
-            self.subscriptions.remove(mine.connection, mine.id)
             raise BadRequest(
                 f"More than {MAX_SNAPSHOT} events lie before the live point; read them over HTTP first.",
                 field="payload",
@@ -72,7 +85,12 @@ class Subscribe:
         through: int,
         send: Callable[[Subscription, str, Event], bool],
     ) -> bool:
-        return all(send(subscription, phase, event) for event in self._events(subscription, after, through))
+        for event in self._events(subscription, after, through):
+            if self.clock() > subscription.sender_until_ms:
+                raise Unavailable("The snapshot took too long; read over HTTP first, then subscribe from there.")
+            if not send(subscription, phase, event):
+                return False
+        return True
 
     def _events(self, subscription: Subscription, after: int, through: int) -> Iterator[Event]:
         read, ledger, at, empty = ReadLog(self.log, self.together), Ledger.to_read(subscription.ledger), after, 0

@@ -2,34 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 
 from millrace.domain.ledger import Ledger
-from millrace.ports import Doorbell, Log, State
+from millrace.ports import Doorbell, Log, State, Together
+
+SIDE_BY_SIDE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """A consumer, its doorbell, and how old its first unread page must be before it counts as behind."""
+
+    consumer: str
+    doorbell: Doorbell
+    late_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
     log: Log
     state: State
-    doorbell: Doorbell
-    consumers: Collection[str]
+    watches: Sequence[Watch]
+    together: Together
     clock: Callable[[], int]
-    late_ms: int = 0
-    """How old the first unread page must be before its ledger counts as behind."""
+    may_go_on: Callable[[], bool]
 
     def __call__(self) -> int:
-        """Returns how many ledgers were behind."""
-        behind = 0
-        for ledger in self.state.ledgers():
-            if self._is_behind(ledger):
-                self.doorbell.ring([ledger])
-                behind += 1
-        return behind
+        """Returns how many rings there were. When time runs out, a later sweep starts elsewhere in the registry."""
+        rings = 0
+        for some in _groups(self.state.ledgers(), SIDE_BY_SIDE):
+            behind = self.together([partial(self._behind, ledger) for ledger in some])
+            for number, watch in enumerate(self.watches):
+                late = [ledger for ledger, watched in zip(some, behind, strict=True) if watched[number]]
+                if late:
+                    watch.doorbell.ring(late)
+                rings += len(late)
+            if not self.may_go_on():
+                break
+        return rings
 
-    def _is_behind(self, ledger: Ledger) -> bool:
+    def _behind(self, ledger: Ledger) -> list[bool]:
         cursors = self.state.marks(ledger).cursors
-        slowest = min(cursors.get(consumer, 0) for consumer in self.consumers)
-        unread = self.log.read(ledger, slowest, 1).pages
-        return bool(unread) and unread[0].time_ms <= self.clock() - self.late_ms
+        return [self._is_behind(ledger, cursors.get(watch.consumer, 0), watch.late_ms) for watch in self.watches]
+
+    def _is_behind(self, ledger: Ledger, cursor: int, late_ms: int) -> bool:
+        unread = self.log.read(ledger, cursor, 1).pages
+        return bool(unread) and unread[0].time_ms <= self.clock() - late_ms
+
+
+def _groups(ledgers: Iterable[Ledger], size: int) -> Iterator[list[Ledger]]:
+    rest = iter(ledgers)
+    while some := list(islice(rest, size)):
+        yield some

@@ -15,7 +15,7 @@ from millrace.application.read_log import ReadLog
 from millrace.domain.errors import BadRequest
 from millrace.domain.ledger import Ledger
 from millrace.domain.page import Event, Page
-from millrace.domain.sync_read import SyncPage
+from millrace.domain.sync_read import SyncPage, escaped_bytes
 from millrace.ports import Hit, IndexRow, IndexRows, Log, Marks, PartitionIndex, State, Together
 
 INDEX_CONSUMER = "index"
@@ -23,14 +23,15 @@ DIRECT_SPAN = 1_000
 """A range of so few positions is read from the log and filtered; the index would not save a call."""
 INDEX_ROWS = 200
 MAX_PAGES = 500
-EVENT_OVERHEAD = 200
+EVENT_OVERHEAD = 260
+GET_TRIES = 5
 
 
 def approximate_bytes(event: Event) -> int:
     """Never less than the event takes in an answer over HTTP."""
     record = event.record
-    names = sum(len(name.encode()) + 4 for name in record.partitions)
-    return EVENT_OVERHEAD + len(record.body or b"") + 2 * len(record.id.encode()) + names
+    names = sum(2 * len(name.encode()) + 6 for name in record.partitions)
+    return EVENT_OVERHEAD + escaped_bytes(record.body or b"") + 2 * len(record.id.encode()) + names
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,11 @@ class Sync:
     def _fetch(self, ledger: Ledger, hits: Sequence[Hit], horizon: int, limit: int) -> tuple[list[Event], int]:
         wanted = hits[: limit + 1]
         firsts = sorted({hit.page for hit in wanted})[:MAX_PAGES]
-        pages = self.log.get(ledger, firsts) if firsts else {}
+        pages = dict(self.log.get(ledger, firsts)) if firsts else {}
+        for _ in range(GET_TRIES):
+            if not firsts or firsts[0] in pages:
+                break
+            pages |= self.log.get(ledger, firsts[:1])  # whatever else was left out, a page of the answer gets on
         events: list[Event] = []
         for hit in wanted:
             if hit.page not in pages:

@@ -21,16 +21,25 @@ class Transcripts:
     projections: Projections
 
     def __call__(self, session: Ledger, *, rebuild: bool = False) -> tuple[list[dict[str, Any]], int]:
-        """The transcript, and the sequence it is taken at. `rebuild` starts from the log alone."""
+        """The transcript, and the sequence it is taken at. Progress is stored on the way, so a long one gets done.
+
+        `rebuild` reads the whole log again; what was pruned from it is kept from the stored projection.
+        """
         stored = self.projections.load(session)
-        base = Projection(0, {}) if rebuild else stored
+        pruned = self.replay.state.marks(session).floor > 1
+        base = Projection(0, {}) if rebuild and not pruned else stored
         transcript: Transcript = {utterance: dict(event) for utterance, event in base.state.items()}
-        events, through = self.replay.after(session, base.through)
-        for event in events:
-            merge(transcript, _needed(event))
-        if rebuild or through - stored.through >= STORE_AFTER:
-            self.projections.store(session, Projection(through, transcript), stored.through)
-        return lines(transcript), through
+        at, kept = 0 if rebuild else stored.through, stored.through
+        while True:
+            events, at, head = self.replay.after(session, at)
+            for event in events:
+                merge(transcript, _needed(event))
+            through, done = max(at, base.through), at >= head
+            if through - kept >= STORE_AFTER or (rebuild and done):
+                self.projections.store(session, Projection(through, transcript), kept)
+                kept = through
+            if done:
+                return lines(transcript), through
 
 
 def _needed(event: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -60,13 +60,18 @@ class Identity:
 
 def _name(claims: Mapping[str, Any], claim: str, default: str | None = None) -> str:
     value = claims.get(claim, default)
-    if not isinstance(value, str) or not value or len(value.encode("utf-8", "replace")) > MAX_NAME_BYTES:
+    if not isinstance(value, str) or not _is_name(value):
         raise AuthFailed(f"The token's claim {claim} must be a string of 1 to {MAX_NAME_BYTES} bytes.", claim=claim)
     return value
 
 
 def _names(claims: Mapping[str, Any], claim: str) -> list[str]:
     value = claims.get(claim, [])
-    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        raise AuthFailed(f"The token's claim {claim} must be a list of strings.", claim=claim)
+    if not isinstance(value, list) or not all(_is_name(name) for name in value):
+        rule = f"The token's claim {claim} must be a list of strings of 1 to {MAX_NAME_BYTES} bytes."
+        raise AuthFailed(rule, claim=claim)
     return value
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value.encode("utf-8", "replace")) <= MAX_NAME_BYTES

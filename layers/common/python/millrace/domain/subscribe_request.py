@@ -47,7 +47,7 @@ def check_subscribe(payload: Mapping[str, Any], identity: Identity) -> Subscribe
         runtime, stream = _name(payload, "runtime_id"), _name(payload, "stream_id")
         _require(identity, f"runtime:{runtime}")
         start = payload.get("start", "snapshot")
-        if start not in STARTS:
+        if not isinstance(start, str) or start not in STARTS:
             raise BadRequest(f"start must be one of {', '.join(STARTS)}.", field="start", value_class=kind_of(start))
         return SubscribeRequest(stream_ledger(identity.tenant, runtime, stream), STARTS[start], True)
     raise BadRequest("kind must be session or stream.", field="kind", value_class=kind_of(kind))

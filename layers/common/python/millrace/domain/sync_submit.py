@@ -17,6 +17,7 @@ MAX_ID_BYTES = 1_024
 MAX_PARTITIONS = 64
 MAX_PARTITION_BYTES = 128
 MAX_EVENT_BYTES = 96 * 1024
+MAX_ERRORS = 10
 
 VALIDATION_FAILED, FORBIDDEN = "validation_failed", "forbidden"
 TREE_TYPES = frozenset({"set", "unset", "treePush", "treeDelete", "treeUpdate", "treeMove"})
@@ -75,13 +76,19 @@ def check_item(item: Mapping[str, Any], identity: Identity, profile: str) -> Dra
     if client_id is not None and not isinstance(client_id, str):
         errors.append(_error("client_id", f"must be a string, not {kind_of(client_id)}"))
     if errors:
-        return Refusal(VALIDATION_FAILED, errors)
+        return Refusal(VALIDATION_FAILED, _told(errors))
     if client_id not in (None, identity.client_id):
         return Refusal(FORBIDDEN, [_error("client_id", "is not the client this token was issued to")])
     foreign = [index for index, name in enumerate(partitions) if not identity.reaches(name)]
     if foreign:
         return Refusal(FORBIDDEN, [_error("partitions", "names a partition this token does not reach")])
     return _draft(item["id"], partitions, event, meta)
+
+
+def _told(errors: Errors) -> Errors:
+    """Enough of them to act on; one item's errors must not fill the answer."""
+    more = len(errors) - MAX_ERRORS
+    return errors if more <= 0 else [*errors[:MAX_ERRORS], _error("item", f"has {more} more errors")]
 
 
 def _draft(id_: str, partitions: tuple[str, ...], event: Any, meta: Any) -> Draft | Refusal:
@@ -160,7 +167,7 @@ def _canonical(event: Mapping[str, Any], errors: Errors) -> None:
     if not isinstance(payload.get("meta", {}), dict):
         errors.append(_error("event.payload.meta", f"must be an object, not {kind_of(payload['meta'])}"))
     errors.extend(
-        _error(f"event.payload.{key}", "is unknown") for key in sorted(set(payload) - {"schema", "data", "meta"})
+        _error(f"event.payload.{key[:64]}", "is unknown") for key in sorted(set(payload) - {"schema", "data", "meta"})
     )
 
 

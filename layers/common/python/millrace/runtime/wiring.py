@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from millrace.application.transcripts import Transcripts
     from millrace.ports import Doorbell
 
-INDEXERS, BROADCASTERS = ("index",), ("fan_out",)
 LATE_MS = 30_000
 """What a fan-out has not sent by then, its doorbell was lost for."""
 SECRET_SECONDS = 300
@@ -65,7 +64,7 @@ def dynamodb() -> DynamoDBClient:
 def together() -> Threads:
     from millrace.adapters.threads import Threads
 
-    return Threads()
+    return Threads(int(setting("THREADS", "16")))
 
 
 @cache
@@ -181,15 +180,17 @@ def doorbell(queue: str = "INDEX_QUEUE_URL") -> Doorbell:
     return SqsDoorbell(sqs_client(), setting(queue))
 
 
-@cache
-def sweeps() -> tuple[Sweep, ...]:
-    """One per queue: the indexer's, and the fan-out's for what it should have sent long ago."""
-    from millrace.application.sweep import Sweep
+def sweep(may_go_on: Callable[[], bool]) -> Sweep:
+    """Watches the indexer, and the fan-out for what it should have sent long ago."""
+    from millrace.application.broadcast import FAN_OUT_CONSUMER
+    from millrace.application.sweep import Sweep, Watch
+    from millrace.application.sync import INDEX_CONSUMER
 
-    return (
-        Sweep(log(), state(), doorbell(), INDEXERS, now_ms),
-        Sweep(log(), state(), doorbell("WAKE_QUEUE_URL"), BROADCASTERS, now_ms, LATE_MS),
+    watches = (
+        Watch(INDEX_CONSUMER, doorbell()),
+        Watch(FAN_OUT_CONSUMER, doorbell("WAKE_QUEUE_URL"), LATE_MS),
     )
+    return Sweep(log(), state(), watches, together(), now_ms, may_go_on)
 
 
 @cache

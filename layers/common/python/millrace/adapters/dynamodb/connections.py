@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,13 +40,16 @@ class DynamoConnections:
 
     def take_turn(self, id_: str, message_type: str, now_ms: int, until_ms: int) -> Turn:
         """Usually one write; the first message of a second needs a second one to start a new window."""
-        turn = self._try(id_, message_type, now_ms, until_ms, same_second=True)
+        token = os.urandom(6).hex()
+        turn = self._try(id_, message_type, now_ms, until_ms, token, same_second=True)
         if turn is None:
-            turn = self._try(id_, message_type, now_ms, until_ms, same_second=False)
+            turn = self._try(id_, message_type, now_ms, until_ms, token, same_second=False)
         return turn or Turn(refused="rate")
 
-    def _try(self, id_: str, message_type: str, now_ms: int, until_ms: int, *, same_second: bool) -> Turn | None:
-        """None: it is another second than this try supposed."""
+    def _try(
+        self, id_: str, message_type: str, now_ms: int, until_ms: int, token: str, *, same_second: bool
+    ) -> Turn | None:
+        """None: it is another second than this try supposed. Whoever meets its own token has the turn already."""
         window = ("n = n + :one", "w = :second AND n < :most") if same_second else ("n = :one", "w <> :second")
         values: dict[str, Any] = {
             ":busy": {"S": message_type[:64]},
@@ -53,6 +57,7 @@ class DynamoConnections:
             ":now": {"N": str(now_ms)},
             ":second": {"N": str(now_ms // 1000)},
             ":one": {"N": "1"},
+            ":token": {"S": token},
         }
         if same_second:
             values[":most"] = {"N": str(MAX_MESSAGES_PER_SECOND)}
@@ -61,7 +66,7 @@ class DynamoConnections:
                 answer = self.client.update_item(
                     TableName=self.table,
                     Key=_key(id_),
-                    UpdateExpression=f"SET busy = :busy, #until = :until, w = :second, {window[0]}",
+                    UpdateExpression=f"SET busy = :busy, #until = :until, k = :token, w = :second, {window[0]}",
                     ConditionExpression=f"attribute_exists(p) AND #until <= :now AND {window[1]}",
                     ExpressionAttributeNames={"#until": "until"},
                     ExpressionAttributeValues=values,
@@ -71,7 +76,10 @@ class DynamoConnections:
             except ClientError as error:
                 if not condition_failed(error):
                     raise
-                return _refusal(error.response.get("Item"), now_ms)
+                item: Any = error.response.get("Item")
+                if item and item.get("k", {}).get("S") == token:
+                    return Turn(_connection(id_, item))
+                return _refusal(item, now_ms)
         return Turn(_connection(id_, answer["Attributes"]))
 
     def end_turn(self, connection: Connection) -> None:

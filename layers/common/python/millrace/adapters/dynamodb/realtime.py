@@ -47,23 +47,26 @@ class DynamoRealtime:
         return {name: int(value["N"]) for name, value in item.items() if "N" in value}
 
     def move(self, session: Ledger, consumer: str, to: Watermark) -> bool:
-        """Forward by sequence where both know it, else by (instant, event id); the same place again is fine."""
-        item: dict[str, Any] = {
-            **_key(f"checkpoints#{session.name}", consumer),
-            "t": {"N": str(to.instant)},
-            "e": {"S": to.event_id},
-            "ts": {"S": to.ts},
-        }
-        values: dict[str, Any] = {":t": item["t"], ":e": item["e"]}
-        by_time = "(t < :t OR (t = :t AND e <= :e))"
+        """Forward by sequence where both know it, else by (instant, event id); the same place again is fine.
+
+        A sequence once known is kept by a place without one: reading again from there repeats, and loses nothing.
+        """
+        values: dict[str, Any] = {":t": {"N": str(to.instant)}, ":e": {"S": to.event_id}, ":ts": {"S": to.ts}}
+        update, by_time = "SET t = :t, e = :e, #ts = :ts", "(t < :t OR (t = :t AND e <= :e))"
         condition = f"attribute_not_exists(p) OR {by_time}"
         if to.sequence is not None:
-            item["q"] = values[":q"] = {"N": str(to.sequence)}
+            values[":q"] = {"N": str(to.sequence)}
+            update += ", q = :q"
             condition = f"attribute_not_exists(p) OR q <= :q OR (attribute_not_exists(q) AND {by_time})"
         with translated():
             try:
-                self.client.put_item(
-                    TableName=self.table, Item=item, ConditionExpression=condition, ExpressionAttributeValues=values
+                self.client.update_item(
+                    TableName=self.table,
+                    Key=_key(f"checkpoints#{session.name}", consumer),
+                    UpdateExpression=update,
+                    ConditionExpression=condition,
+                    ExpressionAttributeNames={"#ts": "ts"},
+                    ExpressionAttributeValues=values,
                 )
             except ClientError as error:
                 if not condition_failed(error):

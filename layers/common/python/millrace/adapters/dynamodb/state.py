@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -33,8 +34,9 @@ class DynamoState:
             self.client.put_item(TableName=self.table, Item=item)
 
     def ledgers(self) -> Iterable[Ledger]:
-        for shard in range(SHARDS):
-            for item in query_all(self.client, self.table, registry_key(shard)):
+        start = random.SystemRandom().randrange(SHARDS)
+        for shard in range(start, start + SHARDS):
+            for item in query_all(self.client, self.table, registry_key(shard % SHARDS)):
                 yield Ledger(item["s"]["S"], item["d"]["S"])
 
     def marks(self, ledger: Ledger) -> Marks:

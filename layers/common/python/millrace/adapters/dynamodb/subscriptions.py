@@ -93,14 +93,7 @@ class DynamoSubscriptions:
         return None
 
     def remove(self, connection: str, id_: str | None = None) -> None:
-        with translated():
-            answer = self.client.query(
-                TableName=self.table,
-                KeyConditionExpression="p = :p AND begins_with(s, :s)",
-                ExpressionAttributeValues={":p": {"S": f"c#{connection}"}, ":s": {"S": f"sub#{id_ or ''}"}},
-                ConsistentRead=True,
-            )
-        for listed in answer["Items"]:
+        for listed in list(query_all(self.client, self.table, f"c#{connection}", f"sub#{id_ or ''}")):
             name = listed["s"]["S"].removeprefix("sub#")
             if id_ not in (None, name):
                 continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.domain.access import CONSUMER
+from millrace.domain.access import CONSUMER, OPERATOR
 from millrace.runtime import wiring
 from millrace.runtime.http import Request, Response
 from millrace.runtime.realtime.answers import replayed, to_json
@@ -23,8 +23,12 @@ def checkpoint(request: Request) -> Response:
 
 def transcript(request: Request) -> Response:
     session_id = request.path("sessionId")
-    session = session_of(request.identity(), session_id)
-    lines, through = wiring.transcripts()(session, rebuild=request.query("rebuild") == "true")
+    identity = request.identity()
+    session = session_of(identity, session_id)
+    rebuild = request.query("rebuild") == "true"
+    if rebuild:
+        identity.require(OPERATOR)
+    lines, through = wiring.transcripts()(session, rebuild=rebuild)
     return Response(to_json({"ok": True, "sessionId": session_id, "sequence": through, "utterances": lines}))
 
 
