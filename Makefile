@@ -11,6 +11,7 @@ PORT ?= 4566
 STACK ?= embedded
 SEEDS ?= 2000
 ARGS ?=
+FULL ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -62,8 +63,10 @@ bench: $(READY) ## count calls and units against the figures we hold
 	@$(BIN)/python -m tests.bench $(ARGS)
 
 .PHONY: soak
-soak: $(READY) ## run the simulator on many seeds (SEEDS=2000)
+soak: $(READY) ## run the simulator on many seeds (SEEDS=2000; ARGS='--first N'), then storms and crowds at full size (FULL=1)
 	@$(BIN)/python -m tests.simulation.soak --seeds $(SEEDS) $(ARGS)
+	@if [ -n "$(FULL)" ]; then MILLRACE_SESSIONS=1000 MILLRACE_STORM_SEEDS=1,2,3,4,5,6,7,8 MILLRACE_STORM_EVENTS=400 \
+		$(BIN)/pytest -q -k "publishers or followers or sixteen" tests/e2e; fi
 
 .PHONY: openapi
 openapi: $(READY) ## write the served API description and the realtime events' pages and schemas from their models

@@ -21,7 +21,7 @@ def handler(event: Mapping[str, Any], context: Any) -> None:
     rung = {_ledger(record) for record in event["Records"]}
     ledgers = [Ledger.to_read(name) for name in sorted(rung)]
     if any("dynamodb" in record for record in event["Records"]):
-        wiring.doorbell().ring(ledgers)
+        wiring.doorbell().ring(ledger for ledger in ledgers if ledger.contract in wiring.INDEXED)
     broadcast = wiring.broadcast(may_go_on)
     failed: list[Unavailable] = []
     for ledger in ledgers:

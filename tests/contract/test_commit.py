@@ -155,3 +155,14 @@ def test_a_sweep_rings_for_exactly_the_ledgers_that_are_behind(adapters: Adapter
     IndexPartitions(adapters.log, adapters.state, adapters.index, lambda: True)(LEDGER)
     assert sweep() == 0
     assert bell.rung == [LEDGER]
+
+
+def test_a_sweep_minds_age_and_contract(adapters: Adapters) -> None:
+    commit_one_by_one(adapters, 1)
+    young, foreign = MemoryDoorbell(), MemoryDoorbell()
+    watches = [
+        Watch("fan_out", young, late_ms=10**9),
+        Watch(INDEX_CONSUMER, foreign, contracts=frozenset({"realtime"})),
+    ]
+    now = itertools.count(2_000).__next__
+    assert Sweep(adapters.log, adapters.state, watches, adapters.together, now, lambda: True)() == 0

@@ -113,8 +113,8 @@ BUGS = (
     Bug(
         "a sync starts from the head, not from a hint",
         "application/sync.py",
-        "head = find_head(self.log, ledger, best)",
-        "head = best",
+        "return newest(self.log, self.heads, ledger, best)",
+        "return best",
     ),
     Bug(
         "the index cursor is read before the index rows",

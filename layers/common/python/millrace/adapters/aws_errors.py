@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -39,3 +40,15 @@ def translated() -> Iterator[None]:
 def condition_failed(error: ClientError) -> bool:
     """A conditional write met another state than it expected: an answer, not a failure."""
     return error.response.get("Error", {}).get("Code") == "ConditionalCheckFailedException"
+
+
+def applied(write: Callable[[], Any]) -> bool:
+    """Do a conditional write; False when its condition did not hold."""
+    with translated():
+        try:
+            write()
+        except ClientError as error:
+            if not condition_failed(error):
+                raise
+            return False
+    return True

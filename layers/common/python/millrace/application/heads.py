@@ -41,6 +41,14 @@ class Heads:
                 self._ends.popitem(last=False)
 
 
+def newest(log: Log, heads: Heads, ledger: Ledger, hint: int) -> int:
+    """The head as it is now, looked for from the best page end this process knows, and remembered."""
+    known = heads.recall(ledger)
+    head = find_head(log, ledger, max(hint, known[0] if known else 0))
+    heads.remember(ledger, head)
+    return head
+
+
 def find_head(log: Log, ledger: Ledger, hint: int) -> int:
     """The newest page end, looking upward from the page end `hint`: by doubling, then halving, over buckets.
 

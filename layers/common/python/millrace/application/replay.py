@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from millrace.application.heads import Heads, find_head
+from millrace.application.heads import Heads, newest
 from millrace.application.read_log import ReadLog
 from millrace.domain.errors import BadRequest, Unavailable
 from millrace.domain.instants import instant
@@ -104,10 +104,7 @@ class Replay:
 
     def _bounds(self, session: Ledger) -> tuple[int, int]:
         marks = self.state.marks(session)
-        known = self.heads.recall(session)
-        head = find_head(self.log, session, max(marks.hint, known[0] if known else 0))
-        self.heads.remember(session, head)
-        return marks.floor, head
+        return marks.floor, newest(self.log, self.heads, session, marks.hint)
 
     def _read(
         self, session: Ledger, after: int, head: int, want: int, *, whole: bool = False

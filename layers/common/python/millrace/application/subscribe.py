@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from millrace.application.broadcast import concerns
-from millrace.application.heads import Heads, find_head
+from millrace.application.heads import Heads, newest
 from millrace.application.read_log import ReadLog
 from millrace.domain.errors import BadRequest, MillraceError, Unavailable
 from millrace.domain.ledger import Ledger
@@ -59,8 +59,7 @@ class Subscribe:
     ) -> bool:
         ledger = Ledger.to_read(mine.ledger)
         marks = self.state.marks(ledger)
-        known = self.heads.recall(ledger)
-        watermark = find_head(self.log, ledger, max(marks.hint, known[0] if known else 0))
+        watermark = newest(self.log, self.heads, ledger, marks.hint)
         begin = start(marks.floor, watermark)
         if watermark - begin > MAX_SNAPSHOT:
             raise BadRequest(

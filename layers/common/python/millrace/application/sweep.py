@@ -20,6 +20,8 @@ class Watch:
     consumer: str
     doorbell: Doorbell
     late_ms: int = 0
+    contracts: frozenset[str] | None = None
+    """Whose ledgers it reads; None: all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +49,13 @@ class Sweep:
 
     def _behind(self, ledger: Ledger) -> list[bool]:
         cursors = self.state.marks(ledger).cursors
-        return [self._is_behind(ledger, cursors.get(watch.consumer, 0), watch.late_ms) for watch in self.watches]
+        return [self._is_behind(ledger, watch, cursors.get(watch.consumer, 0)) for watch in self.watches]
 
-    def _is_behind(self, ledger: Ledger, cursor: int, late_ms: int) -> bool:
+    def _is_behind(self, ledger: Ledger, watch: Watch, cursor: int) -> bool:
+        if watch.contracts is not None and ledger.contract not in watch.contracts:
+            return False
         unread = self.log.read(ledger, cursor, 1).pages
-        return bool(unread) and unread[0].time_ms <= self.clock() - late_ms
+        return bool(unread) and unread[0].time_ms <= self.clock() - watch.late_ms
 
 
 def _groups(ledgers: Iterable[Ledger], size: int) -> Iterator[list[Ledger]]:

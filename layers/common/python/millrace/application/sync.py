@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from millrace.application.heads import Heads, find_head
+from millrace.application.heads import Heads, newest
 from millrace.application.read_log import ReadLog
 from millrace.domain.errors import BadRequest
 from millrace.domain.ledger import Ledger
@@ -83,9 +83,7 @@ class Sync:
         best = max(marks.hint, known[0] if known else 0)
         if enough is not None and best >= enough:
             return best
-        head = find_head(self.log, ledger, best)
-        self.heads.remember(ledger, head)
-        return head
+        return newest(self.log, self.heads, ledger, best)
 
     def _collect(
         self, ledger: Ledger, partitions: Collection[str] | None, marks: Marks, start: int, sync_to: int, limit: int

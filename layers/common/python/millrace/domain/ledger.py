@@ -21,6 +21,10 @@ class Ledger:
         name = join_key(contract, tenant, *scope)
         return cls(name, name)
 
+    @property
+    def contract(self) -> str:
+        return self.name.partition("#")[0]
+
     @classmethod
     def to_read(cls, name: str) -> Ledger:
         """A ledger known only by name, as consumers know it. Nobody may commit through it."""

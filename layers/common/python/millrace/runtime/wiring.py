@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from millrace.application.transcripts import Transcripts
     from millrace.ports import Doorbell
 
+INDEXED = frozenset({"sync"})
+"""The contracts whose events have partitions."""
 LATE_MS = 30_000
 """What a fan-out has not sent by then, its doorbell was lost for."""
 SECRET_SECONDS = 300
@@ -187,7 +189,7 @@ def sweep(may_go_on: Callable[[], bool]) -> Sweep:
     from millrace.application.sync import INDEX_CONSUMER
 
     watches = (
-        Watch(INDEX_CONSUMER, doorbell()),
+        Watch(INDEX_CONSUMER, doorbell(), contracts=INDEXED),
         Watch(FAN_OUT_CONSUMER, doorbell("WAKE_QUEUE_URL"), LATE_MS),
     )
     return Sweep(log(), state(), watches, together(), now_ms, may_go_on)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from millrace.adapters.aws_errors import condition_failed, translated
+from millrace.adapters.aws_errors import applied, condition_failed, translated
 from millrace.domain.access import Identity
 from millrace.domain.messages import MAX_MESSAGES_PER_SECOND
 from millrace.ports_live import Connection, Cycle, Turn
@@ -88,19 +88,16 @@ class DynamoConnections:
         if connection.identity is not None:
             identity = stored["identity"]
             identity["projects"], identity["roles"] = sorted(identity["projects"]), sorted(identity["roles"])
-        with translated():
-            try:
-                self.client.update_item(
-                    TableName=self.table,
-                    Key=_key(connection.id),
-                    UpdateExpression="SET c = :c, #until = :free",
-                    ConditionExpression="attribute_exists(p)",
-                    ExpressionAttributeNames={"#until": "until"},
-                    ExpressionAttributeValues={":c": {"S": json.dumps(stored)}, ":free": {"N": "0"}},
-                )
-            except ClientError as error:
-                if not condition_failed(error):
-                    raise
+        applied(
+            lambda: self.client.update_item(
+                TableName=self.table,
+                Key=_key(connection.id),
+                UpdateExpression="SET c = :c, #until = :free",
+                ConditionExpression="attribute_exists(p)",
+                ExpressionAttributeNames={"#until": "until"},
+                ExpressionAttributeValues={":c": {"S": json.dumps(stored)}, ":free": {"N": "0"}},
+            )
+        )
 
     def remove(self, id_: str) -> None:
         with translated():

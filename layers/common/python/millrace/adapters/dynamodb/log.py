@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from millrace.adapters.aws_errors import condition_failed, translated
+from millrace.adapters.aws_errors import applied, condition_failed, translated
 from millrace.adapters.dynamodb.batch import Item, get_all
 from millrace.domain.ledger import Ledger, bucket_of
 from millrace.domain.packing import pack, unpack
@@ -63,19 +63,14 @@ class DynamoLog:
         return {page.first: page for page in pages}
 
     def replace(self, ledger: Ledger, page: Page) -> bool:
-        with translated():
-            try:
-                self.client.put_item(
-                    TableName=self.table,
-                    Item=_item(ledger, page),
-                    ConditionExpression="r = :before",
-                    ExpressionAttributeValues={":before": {"N": str(page.revision - 1)}},
-                )
-            except ClientError as error:
-                if not condition_failed(error):
-                    raise
-                return False
-        return True
+        return applied(
+            lambda: self.client.put_item(
+                TableName=self.table,
+                Item=_item(ledger, page),
+                ConditionExpression="r = :before",
+                ExpressionAttributeValues={":before": {"N": str(page.revision - 1)}},
+            )
+        )
 
     def _range(self, ledger: Ledger, bucket: int, condition: str, at: int) -> dict[str, Any]:
         return {

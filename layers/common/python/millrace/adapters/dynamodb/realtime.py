@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
-
-from millrace.adapters.aws_errors import condition_failed, translated
+from millrace.adapters.aws_errors import applied, translated
 from millrace.adapters.dynamodb.state import SHARDS, query_all, registry_key
 from millrace.domain.ledger import Ledger, join_key
 from millrace.ports import Together
@@ -58,21 +56,16 @@ class DynamoRealtime:
             values[":q"] = {"N": str(to.sequence)}
             update += ", q = :q"
             condition = f"attribute_not_exists(p) OR q <= :q OR (attribute_not_exists(q) AND {by_time})"
-        with translated():
-            try:
-                self.client.update_item(
-                    TableName=self.table,
-                    Key=_key(f"checkpoints#{session.name}", consumer),
-                    UpdateExpression=update,
-                    ConditionExpression=condition,
-                    ExpressionAttributeNames={"#ts": "ts"},
-                    ExpressionAttributeValues=values,
-                )
-            except ClientError as error:
-                if not condition_failed(error):
-                    raise
-                return False
-        return True
+        return applied(
+            lambda: self.client.update_item(
+                TableName=self.table,
+                Key=_key(f"checkpoints#{session.name}", consumer),
+                UpdateExpression=update,
+                ConditionExpression=condition,
+                ExpressionAttributeNames={"#ts": "ts"},
+                ExpressionAttributeValues=values,
+            )
+        )
 
     def get(self, session: Ledger, consumer: str) -> Watermark | None:
         item = self._get(f"checkpoints#{session.name}", consumer)
@@ -96,17 +89,14 @@ class DynamoRealtime:
             "v": {"N": str(projection.through)},
             "d": {"B": packed},
         }
-        with translated():
-            try:
-                self.client.put_item(
-                    TableName=self.table,
-                    Item=item,
-                    ConditionExpression="attribute_not_exists(p) OR v = :before",
-                    ExpressionAttributeValues={":before": {"N": str(before)}},
-                )
-            except ClientError as error:
-                if not condition_failed(error):
-                    raise
+        applied(
+            lambda: self.client.put_item(
+                TableName=self.table,
+                Item=item,
+                ConditionExpression="attribute_not_exists(p) OR v = :before",
+                ExpressionAttributeValues={":before": {"N": str(before)}},
+            )
+        )
 
     def of_tenant(self, tenant: str) -> Iterable[Ledger]:
         prefix = join_key("realtime", tenant)

@@ -8,9 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
-
-from millrace.adapters.aws_errors import condition_failed, translated
+from millrace.adapters.aws_errors import applied, translated
 from millrace.domain.ledger import Ledger, join_key
 from millrace.ports import Marks
 
@@ -61,20 +59,15 @@ class DynamoState:
         self._set(ledger, FLOOR, "attribute_not_exists(v) OR v < :to", {":to": {"N": str(to)}})
 
     def _set(self, ledger: Ledger, name: str, condition: str, values: dict[str, Any]) -> bool:
-        with translated():
-            try:
-                self.client.update_item(
-                    TableName=self.table,
-                    Key={"p": {"S": _ledger(ledger)}, "s": {"S": name}},
-                    UpdateExpression="SET v = :to",
-                    ConditionExpression=condition,
-                    ExpressionAttributeValues=values,
-                )
-            except ClientError as error:
-                if not condition_failed(error):
-                    raise
-                return False
-        return True
+        return applied(
+            lambda: self.client.update_item(
+                TableName=self.table,
+                Key={"p": {"S": _ledger(ledger)}, "s": {"S": name}},
+                UpdateExpression="SET v = :to",
+                ConditionExpression=condition,
+                ExpressionAttributeValues=values,
+            )
+        )
 
 
 def query_all(client: DynamoDBClient, table: str, partition: str, prefix: str = "") -> Iterator[Any]:
