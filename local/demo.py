@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import sys
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from local.errors import LocalError
 from local.stack import HOME, Stack
 from millrace_client.errors import ClientError, Refused
 from millrace_client.http import Client
+from millrace_client.live import Live
 from millrace_client.local_stack import secret_of
 from millrace_client.tokens import Grant, sign
 
@@ -40,6 +42,8 @@ class Story:
     stranger: Client
     project: str
     console: Console
+    live: Callable[[], Live]
+    """A new client of the hub's WebSocket."""
 
     def tell(self) -> None:
         first = self.commit_three_events()
@@ -47,6 +51,7 @@ class Story:
         self.use_an_id_for_something_else()
         self.commit_many()
         self.read_them_in_pages()
+        asyncio.run(self.listen_while_others_talk())
         self.ask_for_a_foreign_partition()
 
     def commit_three_events(self) -> list[int]:
@@ -77,6 +82,18 @@ class Story:
         self.check(f"Sync reads them in pages of {PAGE}", sizes, [50, 50, 33])
         positions = [event["committed_id"] for page in pages for event in page["events"]]
         self.check("Every event once, in order", positions, list(range(1, 4 + MANY)))
+
+    async def listen_while_others_talk(self) -> None:
+        """One connection follows from the start; another submits over its own socket meanwhile."""
+        head = 3 + MANY
+        async with self.live() as listener, self.live() as talker, asyncio.timeout(60):
+            heard: list[int] = []
+            async for event in listener.follow(["orders"], most=head + 1):
+                heard.append(event["committed_id"])
+                if len(heard) == head:
+                    self.check("A follower on the WebSocket catches up", heard, list(range(1, head + 1)))
+                    await talker.submit(_event(head + 1))
+            self.check("… and hears live of what another one submits", heard[head:], [head + 1])
 
     def ask_for_a_foreign_partition(self) -> None:
         try:
@@ -113,7 +130,7 @@ def show(running: Stack, console: Console) -> None:
     mine, theirs = sign(Grant("demo", [project]), secret), sign(Grant("stranger", [project], ["other"]), secret)
     console.print(f"Project {project} at {running.http_url}\n")
     with Client(running.http_url, mine) as hub, Client(running.http_url, theirs) as stranger:
-        Story(hub, stranger, project, console).tell()
+        Story(hub, stranger, project, console, lambda: Live(running.websocket_url or "", project, mine)).tell()
 
 
 @contextmanager
