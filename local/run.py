@@ -60,6 +60,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--stack", choices=["embedded", "localstack"], default="embedded", help="what to deploy to")
     parser.add_argument("--home", type=Path, default=HOME, help="the folder the stack keeps its files in")
     options = parser.parse_args(argv)
+    if not 1 <= options.port <= 65_535:
+        parser.error(f"--port {options.port}: a port is a number from 1 to 65535, such as: make run PORT=4600")
     console = Console(highlight=False, soft_wrap=True)
     try:
         if options.stack == "localstack":
@@ -70,6 +72,7 @@ def main(argv: list[str] | None = None) -> int:
         running = stack.read(options.home)
         where = f" at {running.http_url}" if running else "; it is just starting"
         console.print(f"{str(error).rstrip('.')}{where}. Stop it with: make stop")
+        return 1
     except LocalError as error:
         Console(stderr=True, highlight=False, soft_wrap=True, markup=False).print(str(error), style="red")
         return 1

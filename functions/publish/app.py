@@ -6,7 +6,7 @@ from typing import Any
 
 from millrace.application.publish import Emission
 from millrace.application.realtime_metrics import DEDUPED, INVALID
-from millrace.domain.errors import Unavailable
+from millrace.domain.errors import Forbidden, Unavailable
 from millrace.runtime import observe, wiring
 from millrace.runtime.http import Request, Response, endpoint
 from millrace.runtime.realtime.answers import invalid, published, refuse, to_json
@@ -39,9 +39,14 @@ def answer(request: Request) -> Response:
         observe.logger().warning("realtime_counters_behind", invalid=refused, deduped=deduped)
     observe.count({"Emitted": emitted, "Invalid": refused, "Deduped": deduped}, contract="realtime")
     request.noted.update(emitted=emitted, invalid=refused, deduped=deduped)
+    for event, (_, body) in zip(events, answers, strict=True):
+        if batch and not body["ok"] and isinstance(event, dict) and isinstance(event.get("eventId"), str):
+            body["eventId"] = event["eventId"][:256]
     if batch:
         return Response(to_json({"ok": all(body["ok"] for _, body in answers), "results": [b for _, b in answers]}))
     status, body = answers[0]
+    if status == 403:
+        raise Forbidden("The token does not reach this session.", field="sessionId")
     return Response(to_json(body), status)
 
 

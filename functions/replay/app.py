@@ -11,7 +11,7 @@ from typing import Any
 from millrace.domain.errors import NotFound
 from millrace.runtime import wiring
 from millrace.runtime.http import Request, Response, endpoint
-from millrace.runtime.realtime.answers import refuse, to_json
+from millrace.runtime.realtime.answers import refuse_reader, to_json
 from millrace.runtime.realtime.readers import checkpoint, events, metrics, transcript
 from millrace.runtime.snapshot import before_snapshot
 
@@ -42,4 +42,4 @@ ROUTES: dict[str, Callable[[Request], Response]] = {
     "GET /v1/realtime/schemas/{type}": schema,
 }
 
-handler = endpoint(lambda request: ROUTES[request.route](request), refuse)
+handler = endpoint(lambda request: ROUTES[request.route](request), refuse_reader)

@@ -32,7 +32,7 @@ def document() -> dict[str, Any]:
             "description": DESCRIPTION,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
-        "servers": [{"url": "/"}],
+        "servers": [{"url": "."}],
         "tags": [
             {"name": "sync", "description": "Projects, partitions, committed ids."},
             {"name": "realtime", "description": "Sessions of typed events, sequences, transcripts."},

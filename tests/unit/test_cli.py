@@ -299,3 +299,44 @@ def test_a_client_reads_a_cycle_as_pages() -> None:
     hub = StubHub(page([1], 1, True), page([2], 9, False))
     with Client(URL, "T", transport=httpx.MockTransport(hub)) as client:
         assert [page["next_since_committed_id"] for page in client.pages("p")] == [1, 9]
+
+
+@pytest.mark.parametrize(
+    ("payload", "says"),
+    [
+        ('{"a": 1, "a": 2}', "same key twice"),
+        ('{"a": NaN}', "NaN"),
+        ('"\\ud800"', "lone surrogate"),
+        ("{", "not JSON"),
+        ("[" * 70 + "]" * 70, "deeper than 64"),
+    ],
+)
+def test_a_payload_the_hub_would_refuse_is_refused_before_it_is_sent(
+    payload: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hub = StubHub()
+    assert hub.run(*SUBMIT, "--payload", payload) == 2
+    assert says in capsys.readouterr().err
+    assert hub.requests == []
+
+
+def test_an_empty_id_is_a_mistake_and_not_a_wish_for_a_new_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert StubHub().run(*ONE, "--id", "") == 2
+    assert "--id is empty" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["--url", "ftp://x", "--token", "T"], ["--url", URL, "--token", "bög us"]])
+def test_an_address_or_token_that_cannot_be_one_is_told_at_once(arguments: list[str]) -> None:
+    assert cli.main([*ONE, *arguments], World(httpx.MockTransport(StubHub()))) == 2
+
+
+@pytest.mark.parametrize("wrong", [["--client", ""], ["--role", "king"], ["--project", ""]])
+def test_a_token_nobody_could_use_is_not_printed(wrong: list[str]) -> None:
+    assert cli.main(["token", "--client", "C", "--project", "p", "--partition", "*", *wrong]) == 2
+
+
+def test_the_replacement_character_goes_out_escaped() -> None:
+    hub = StubHub()
+    assert hub.run(*SUBMIT, "--payload", '"\ufffd"') == 0
+    assert b"\\ufffd" in hub.requests[0].content
+    assert hub.bodies[0]["events"][0]["event"]["payload"] == "\ufffd"

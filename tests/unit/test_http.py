@@ -78,3 +78,27 @@ def test_cors_is_answered_only_to_allowed_origins(
     monkeypatch.setenv("CORS_ORIGINS", allowed)
     headers = call(lambda _request: Response("{}"), headers={"Origin": origin})["headers"]
     assert headers.get("access-control-allow-origin") == answered
+
+
+def test_bytes_that_were_not_utf_8_are_refused_and_not_merged_into_one() -> None:
+    """A gateway puts U+FFFD for them, so two ids could become one; the escape is fine."""
+    answer = call(echo, headers=JSON, body='{"id":"w\ufffd"}')
+    assert (answer["statusCode"], "UTF-8" in answer["body"]) == (400, True)
+    assert call(echo, headers=JSON, body='{"id":"w\\ufffd"}')["statusCode"] == 200
+    invalid = base64.b64encode(b'{"id":"w\xff"}').decode()
+    assert call(echo, headers=JSON, body=invalid, isBase64Encoded=True)["statusCode"] == 400
+
+
+def test_another_charset_is_refused() -> None:
+    answer = call(echo, headers={"content-type": "application/json; charset=latin1"}, body="{}")
+    assert (answer["statusCode"], json.loads(answer["body"])["details"]["field"]) == (400, "content-type")
+
+
+def test_an_unknown_query_parameter_is_named() -> None:
+    def answer(request: Request) -> Response:
+        request.only_query("limit")
+        return Response("{}")
+
+    assert call(answer, queryStringParameters={"limit": "1"})["statusCode"] == 200
+    refused = call(answer, queryStringParameters={"limt": "1"})
+    assert (refused["statusCode"], json.loads(refused["body"])["details"]["field"]) == (400, "limt")

@@ -139,3 +139,9 @@ def test_an_issuer_that_cannot_be_reached_is_not_the_callers_mistake() -> None:
     tokens = Tokens("me", "us", lambda: SECRET, "http://127.0.0.1:9/jwks.json")
     with pytest.raises(Unavailable):
         tokens.verify(jwt.encode(claims(), RSA_KEY, "RS256", {"kid": "r"}))
+
+
+def test_a_token_is_refused_the_moment_it_expires() -> None:
+    token = jwt.encode(claims(exp=int(time.time()) - 1), SECRET, "HS256")
+    with pytest.raises(AuthFailed, match="expired"):
+        with_secret().verify(token)

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from millrace.version import VERSION
 from millrace_client import local_stack
 from millrace_client.connection import World
 from millrace_client.errors import ClientError, Usage
@@ -28,6 +29,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+KNOWN_ROLES = {"producer", "consumer", "operator"}
+
+
+@app.callback(invoke_without_command=True)
+def root(version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False) -> None:
+    if version:
+        print(VERSION)
+        raise typer.Exit
+
+
 app.command()(submit)
 app.command()(pull)
 app.command()(follow)
@@ -46,6 +57,11 @@ def token(
     as_json: JsonOutput = False,
 ) -> None:
     """Print a token for the hub that runs on this machine, signed with its secret."""
+    if not client or not all(project):
+        raise Usage("--client and --project must not be empty.")
+    unknown = set(role or []) - KNOWN_ROLES
+    if unknown:
+        raise Usage(f"No such role: {', '.join(sorted(unknown))}. Known: {', '.join(sorted(KNOWN_ROLES))}.")
     grant = Grant(client, project, partition, role or ROLES, tenant, _seconds(ttl))
     claims = grant.claims(int(time.time()))
     signed = sign_claims(claims, local_stack.required().secret())

@@ -153,4 +153,4 @@ def _client_of(token: str) -> str:
     try:
         return str(jwt.decode(token, options={"verify_signature": False})["client_id"])
     except (jwt.InvalidTokenError, KeyError) as error:
-        raise Usage("The token does not say whose it is: pass client_id.") from error
+        raise Usage("This is no token, or it does not say whose it is (client_id).") from error

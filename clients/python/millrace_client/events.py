@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,16 +9,19 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from millrace.domain import strict_json
+from millrace.domain.errors import BadRequest, TooLarge
 from millrace_client.errors import Usage
 
 BATCH = 100
+MOST_BYTES = 1024 * 1024
 
 Event = dict[str, Any]
 
 
 def one(kind: str, payload: str, partitions: Sequence[str], event_id: str | None) -> Event:
     return {
-        "id": event_id or str(uuid.uuid4()),
+        "id": str(uuid.uuid4()) if event_id is None else event_id,
         "partitions": list(partitions),
         "event": {"type": kind, "payload": _json(_text(payload), "--payload")},
     }
@@ -67,7 +69,10 @@ def _read(file: str) -> str:
 
 
 def _json(text: str, where: str) -> Any:
+    """As strict as the hub: what it would refuse, or what would be lost on the way, is refused here."""
     try:
-        return json.loads(text)
-    except ValueError as error:
-        raise Usage(f"{where} is not JSON: {error}") from error
+        return strict_json.parse(text.encode("utf-8", "surrogatepass"), MOST_BYTES)
+    except BadRequest as error:
+        raise Usage(f"{where}: {error.message.replace('The body', 'It').replace('the body', 'it')}") from error
+    except TooLarge as error:
+        raise Usage(f"{where} is larger than a request may be.") from error

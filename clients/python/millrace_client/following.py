@@ -21,7 +21,10 @@ class CursorAhead(ClientError):
     """The hub's newest position is below the cursor: it is another hub, or it was set back."""
 
     def __init__(self, cursor: int, newest: int) -> None:
-        super().__init__(f"The cursor is at {cursor}, but the hub's newest position is {newest}: read all of it again?")
+        super().__init__(
+            f"The cursor is at {cursor}, but the hub's newest position is {newest}: it is another hub or was set back. "
+            "Read everything again with --resync (in code: on_future_cursor='resync')."
+        )
         self.cursor = cursor
         self.newest = newest
 

@@ -10,10 +10,13 @@ from urllib.parse import quote
 
 import httpx
 
-from millrace_client.errors import Refused, Unreachable
+from millrace_client.errors import Refused, Unreachable, Usage
+from millrace_client.protocol import compact
 
 RETRIED = {429, 500, 502, 503, 504}
 """Whether the hub did its work before it answered so or not, the same request again is safe: ids are deduped."""
+
+JSON = {"Content-Type": "application/json"}
 
 Json = dict[str, Any]
 
@@ -31,6 +34,10 @@ class Client:
         transport: httpx.BaseTransport | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise Usage(f"{url} is not an address: it starts with http:// or https://.")
+        if token is not None and not token.isascii():
+            raise Usage("The token has characters that no token has.")
         self._url = url.rstrip("/")
         self._attempts = attempts
         self._sleep = sleep
@@ -84,10 +91,13 @@ class Client:
 
     def _send(self, method: str, path: str, body: Json | None = None, attempts: int | None = None) -> Json:
         attempts = attempts or self._attempts
+        content = None if body is None else compact(body).encode()
         for attempt in range(1, attempts + 1):
             last = attempt == attempts
             try:
-                response = self._http.request(method, self._url + path, json=body)
+                response = self._http.request(
+                    method, self._url + path, content=content, headers=JSON if content else {}
+                )
             except httpx.TransportError as error:
                 if last:
                     raise Unreachable(f"Cannot reach {self._url}: {error}") from error

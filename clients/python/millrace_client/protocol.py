@@ -51,7 +51,7 @@ class RateLimited(Refused):
 
 def compact(value: Any) -> str:
     """JSON as it goes out. Raises ValueError for what JSON or UTF-8 cannot carry."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("\ufffd", "\\ufffd")
     text.encode()
     return text
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from millrace_client.connection import World
 from millrace_client.options import JsonOutput, Project, Token, Url
@@ -23,7 +23,7 @@ def pull(
         list[str] | None, typer.Option(help="A partition to read; may be repeated. None: the whole project.")
     ] = None,
     since: Annotated[int, typer.Option(min=0, help="Read what was committed after this position.")] = 0,
-    limit: Annotated[int | None, typer.Option(min=1, help="Events in a page; the hub has its own bounds.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Events in a page; the hub takes 50 to 1000.")] = None,
     every_page: Annotated[bool, typer.Option("--all", "--follow-pages", help="Read on until the end.")] = False,
     url: Url = None,
     token: Token = None,
@@ -51,7 +51,8 @@ def _print(pages: Iterator[dict[str, Any]], as_json: bool) -> None:
 
 
 def _table(events: list[dict[str, Any]]) -> Table:
-    table = Table("committed_id", "id", "client", "partitions", "type", "payload")
+    names = ("id", "client", "partitions", "type", "payload")
+    table = Table(Column("position", no_wrap=True), *(Column(name, overflow="fold") for name in names))
     for event in events:
         content = event["event"]
         payload = json.dumps(content.get("payload"), ensure_ascii=False)

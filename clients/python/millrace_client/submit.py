@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.table import Column, Table
 
 from millrace_client import events
 from millrace_client.connection import World
@@ -58,6 +58,8 @@ def _drafts(
         if not drafts:
             raise Usage(f"There are no events in {file}.")
         return drafts
+    if event_id == "":
+        raise Usage("--id is empty; leave it out to have one made up.")
     if kind is None or payload is None or not partitions:
         raise Usage("Give --partition, --type and --payload for one event, or --file for many.")
     return [events.one(kind, payload, partitions, event_id)]
@@ -78,7 +80,7 @@ def _show(results: Sequence[dict[str, Any]]) -> None:
     rejected = [result for result in results if result["status"] != "committed"]
     shown = results if len(results) <= MOST_SHOWN else rejected[:MOST_SHOWN]
     if shown:
-        table = Table("id", "status", "committed_id", "reason")
+        table = Table(Column("id", overflow="fold"), "status", Column("committed_id", no_wrap=True), "reason")
         for result in shown:
             cells = (result["id"], result["status"], str(result.get("committed_id", "")), _reason(result))
             table.add_row(*map(escape, cells))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -20,6 +21,7 @@ class Tokens:
     audience: str
     secret: Callable[[], str]
     jwks_url: str = ""
+    clock: Callable[[], float] = time.time
     _keys: jwt.PyJWKClient | None = field(default=None)
 
     def verify(self, token: str) -> Identity:
@@ -47,7 +49,10 @@ class Tokens:
             raise Unavailable("The token issuer's keys cannot be read now; try again.") from error
         except (jwt.PyJWTError, ValueError) as error:
             raise AuthFailed("The token cannot be verified.") from error
-        return Identity.of(claims)
+        identity = Identity.of(claims)
+        if identity.expires_ms <= self.clock() * 1000:
+            raise AuthFailed("The token has expired.", claim="exp")  # the leeway is for clocks that start it
+        return identity
 
     def _key(self, token: str) -> tuple[str | jwt.PyJWK, list[str]]:
         if not self.jwks_url:

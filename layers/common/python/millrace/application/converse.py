@@ -140,6 +140,7 @@ def _refusal(kind: str, reason: str) -> SocketError:
 def _parse(text: str) -> tuple[dict[str, Any], MillraceError | None]:
     """The message, or an empty one and what is wrong with it."""
     try:
+        strict_json.refuse_replacements(text)
         parsed = strict_json.parse(text.encode("utf-8", "surrogatepass"), MAX_MESSAGE_BYTES)
     except MillraceError as error:
         return {}, error

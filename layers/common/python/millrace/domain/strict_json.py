@@ -49,6 +49,12 @@ def parse(body: bytes, max_bytes: int) -> Any:
     return value
 
 
+def refuse_replacements(text: str) -> None:
+    """A gateway that decodes a body puts U+FFFD where the bytes were not UTF-8: two ids could become one."""
+    if "\ufffd" in text:
+        raise _refuse("The body is not valid UTF-8 (or holds U+FFFD itself: send that as the escape \\ufffd).")
+
+
 def _refuse(message: str, **details: Any) -> BadRequest:
     return BadRequest(message, field="body", **details)
 

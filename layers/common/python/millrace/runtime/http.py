@@ -57,6 +57,13 @@ class Request:
         value = (self.event.get("queryStringParameters") or {}).get(name)
         return None if value is None else str(value)
 
+    def only_query(self, *known: str) -> None:
+        """A parameter nobody knows may be a typing error in one that matters."""
+        unknown = sorted(set(self.event.get("queryStringParameters") or {}) - set(known))
+        if unknown:
+            rule = f"No such query parameter; known: {', '.join(known) or 'none'}."
+            raise BadRequest(rule, field=str(unknown[0])[:64])
+
     def identity(self) -> Identity:
         """The bearer of this request's token; raises `AuthFailed`."""
         scheme, _, token = self.header("authorization").partition(" ")
@@ -70,11 +77,12 @@ class Request:
 
     def json(self) -> Any:
         """The body as strict JSON; size and type are checked first."""
-        kind = self.header("content-type").partition(";")[0].strip().lower()
-        if kind != "application/json":
-            raise BadRequest(
-                "Send the body as application/json.", field="content-type", value_class=kind[:64] or "none"
-            )
+        kind, _, parameters = self.header("content-type").lower().partition(";")
+        if kind.strip() != "application/json":
+            value_class = kind.strip()[:64] or "none"
+            raise BadRequest("Send the body as application/json.", field="content-type", value_class=value_class)
+        if parameters.replace(" ", "").replace('"', "") not in ("", "charset=utf-8", "charset=utf8"):
+            raise BadRequest("Send the body in UTF-8.", field="content-type", value_class="another charset")
         if self.header("content-encoding").strip().lower() not in ("", "identity"):
             raise BadRequest("Send the body without a content encoding.", field="content-encoding")
         return strict_json.parse(self._body(), MAX_BODY_BYTES)
@@ -82,6 +90,7 @@ class Request:
     def _body(self) -> bytes:
         body = str(self.event.get("body") or "")
         if not self.event.get("isBase64Encoded"):
+            strict_json.refuse_replacements(body)
             return body.encode("utf-8", "surrogatepass")
         try:
             return base64.b64decode(body, validate=True)

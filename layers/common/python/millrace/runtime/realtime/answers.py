@@ -31,13 +31,18 @@ def invalid(errors: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     return {"ok": False, "code": INVALID, "message": message, "errors": list(errors), "retryable": False}
 
 
-def refuse(error: MillraceError) -> Response:
+def refuse_reader(error: MillraceError) -> Response:
+    """Where no event is sent, none can be invalid."""
+    return refuse(error, "INVALID_REALTIME_REQUEST")
+
+
+def refuse(error: MillraceError, code: str = INVALID) -> Response:
     """A malformed request in this contract's words; authorisation and storage errors as everywhere else."""
     if not isinstance(error, (BadRequest, TooLarge)):
         return refusal(error)
     field = str(error.details.get("field", ""))
     problem = {"pointer": "" if field in ("", "body") else f"/{field}", "message": error.message}
-    body = {**invalid([problem]), "message": error.message, "details": dict(error.details)}
+    body = {**invalid([problem]), "code": code, "message": error.message, "details": dict(error.details)}
     if isinstance(error, TooLarge):
         body["code"] = "EVENT_TOO_LARGE"
     return Response(to_json(body), error.status)

@@ -6,12 +6,13 @@ from millrace.domain.access import CONSUMER, OPERATOR
 from millrace.runtime import wiring
 from millrace.runtime.http import Request, Response
 from millrace.runtime.realtime.answers import replayed, to_json
-from millrace.runtime.realtime.requests import checkpoint_of, replay_of, session_of
+from millrace.runtime.realtime.requests import checkpoint_of, flag_of, replay_of, session_of
 
 
 def events(request: Request) -> Response:
     session_id = request.path("sessionId")
     session = session_of(request.identity(), session_id)
+    request.only_query("afterSequence", "consumerId", "afterTs", "afterEventId", "limit")
     return Response(replayed(session_id, wiring.replay()(session, replay_of(request.query))))
 
 
@@ -25,7 +26,8 @@ def transcript(request: Request) -> Response:
     session_id = request.path("sessionId")
     identity = request.identity()
     session = session_of(identity, session_id)
-    rebuild = request.query("rebuild") == "true"
+    request.only_query("rebuild")
+    rebuild = flag_of("rebuild", request.query("rebuild"))
     if rebuild:
         identity.require(OPERATOR)
     lines, through = wiring.transcripts()(session, rebuild=rebuild)

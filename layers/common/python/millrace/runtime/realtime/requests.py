@@ -77,6 +77,12 @@ def checkpoint_of(body: Any) -> tuple[str, Watermark]:
     return consumer, Watermark(ts, _instant("watermarkTs", ts), event_id, sequence)
 
 
+def flag_of(field: str, text: str | None) -> bool:
+    if text not in (None, "true", "false"):
+        raise BadRequest(f"{field} must be true or false.", field=field)
+    return text == "true"
+
+
 def _name(field: str, value: Any, max_bytes: int = MAX_NAME_BYTES) -> str:
     if not isinstance(value, str) or not value.strip() or len(value.encode()) > max_bytes:
         rule = f"{field} must be a non-blank string of at most {max_bytes} bytes."
