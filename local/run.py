@@ -8,6 +8,7 @@ import sys
 import threading
 from pathlib import Path
 from typing import NoReturn
+from urllib.parse import urlsplit
 
 from rich.console import Console
 
@@ -72,7 +73,8 @@ def main(argv: list[str] | None = None) -> int:
         running = stack.read(options.home)
         where = f" at {running.http_url}" if running else "; it is just starting"
         console.print(f"{str(error).rstrip('.')}{where}. Stop it with: make stop")
-        return 1
+        asked_for_another = running is not None and urlsplit(running.endpoint_url).port != options.port
+        return 1 if asked_for_another else 0
     except LocalError as error:
         Console(stderr=True, highlight=False, soft_wrap=True, markup=False).print(str(error), style="red")
         return 1

@@ -10,8 +10,8 @@ from millrace.domain.errors import Unavailable
 from millrace.domain.ledger import Ledger
 from millrace.runtime import observe, wiring
 
-RESERVE_MS = 15_000
-"""Left for finishing one more run of pages; the rest is found by the next ring or the sweep."""
+RESERVE_MS = 90_000
+"""Left for one more slice, to many connections; what remains is rung for again."""
 
 
 def handler(event: Mapping[str, Any], context: Any) -> None:
@@ -26,7 +26,8 @@ def handler(event: Mapping[str, Any], context: Any) -> None:
     failed: list[Unavailable] = []
     for ledger in ledgers:
         try:
-            broadcast(ledger)
+            if not broadcast(ledger) and not may_go_on():
+                wiring.doorbell("WAKE_QUEUE_URL").ring([ledger])
         except Unavailable as error:
             observe.logger().warning("fan_out_failed", ledger=ledger.name, reason=error.message)
             failed.append(error)

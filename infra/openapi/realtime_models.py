@@ -71,10 +71,13 @@ class RealtimeError(Camel):
     """An event, or a request, that was refused: every error at once."""
 
     ok: Literal[False]
-    code: Literal["INVALID_REALTIME_EVENT", "EVENT_ID_CONFLICT", "EVENT_TOO_LARGE", "FORBIDDEN"]
+    code: Literal[
+        "INVALID_REALTIME_EVENT", "INVALID_REALTIME_REQUEST", "EVENT_ID_CONFLICT", "EVENT_TOO_LARGE", "FORBIDDEN"
+    ]
     message: str
     errors: list[PointedError]
     retryable: bool
+    eventId: Annotated[str | None, Field(description="In a batch: the event that was refused.")] = None  # noqa: N815
     details: Annotated[dict[str, Any] | None, Field(description="Present when the request as a whole is wrong.")] = None
 
 

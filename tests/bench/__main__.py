@@ -9,7 +9,7 @@ from functools import partial
 
 from rich.console import Console
 
-from tests.bench import cold_start, costs, cpu, crowd, live, packing, report, sync
+from tests.bench import cold_start, costs, cpu, crowd, live, packing, realtime, report, sync
 
 SECTIONS: Mapping[str, Callable[[], report.Section]] = {
     "costs": costs.run,
@@ -18,6 +18,7 @@ SECTIONS: Mapping[str, Callable[[], report.Section]] = {
     "cold_start": cold_start.run,
     "sync": sync.run,
     "live": live.run,
+    "realtime": realtime.run,
 }
 
 

@@ -38,7 +38,9 @@ FIRST_REQUEST: Mapping[str, str] = {
     "socket": f"{LOGGER}\nwiring.tokens()\nwiring.converse()\n{SECRET}",
     "fan_out": f"{LOGGER}\nwiring.doorbell()\nwiring.broadcast(lambda: True)",
     "index": f"{LOGGER}\nwiring.index_partitions(lambda: True)",
-    "sweep": f"{LOGGER}\nwiring.sweeps()",
+    "sweep": f"{LOGGER}\nwiring.sweep(lambda: True)",
+    "publish": f"{LOGGER}\nobserve._metrics()\nwiring.tokens()\nwiring.publish()\nwiring.realtime_state()\n{SECRET}",
+    "replay": f"{LOGGER}\nwiring.tokens()\nwiring.transcripts()\nwiring.realtime_metrics()\n{SECRET}",
 }
 ENVIRONMENT: Mapping[str, str] = {
     "AWS_DEFAULT_REGION": "us-east-1",
@@ -70,7 +72,7 @@ def run() -> Section:
             "ratio to eager": 1.0,
         },
         {
-            "what": "eager, and what submit, sync and socket need for tokens (jwt, a client for the secret)",
+            "what": "eager, and what functions that check tokens need (jwt, a client for the secret)",
             "import, ms": measured["eager with tokens"],
             "ratio to eager": round(measured["eager with tokens"] / eager, 2),
         },

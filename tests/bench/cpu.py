@@ -73,12 +73,15 @@ def _floor(body: bytes) -> None:
         hashlib.sha256(canonical(item["event"])).digest()
 
 
-def _submitting(log: MemoryLog) -> Callable[[bytes], str]:
+def memory_commit(log: MemoryLog) -> Commit:
     clock = Clock()
-    commit = Commit(
+    return Commit(
         MemoryClaims(), log, MemoryState(), Heads(clock), in_turn, clock, lambda: bytes(12), lambda attempt: None
     )
-    submit = Submit(commit, clock, {})
+
+
+def _submitting(log: MemoryLog) -> Callable[[bytes], str]:
+    submit = Submit(memory_commit(log), Clock(), {})
 
     def one(body: bytes) -> str:
         results = submit(IDENTITY, "demo", strict_json.parse(body, MAX_BYTES))

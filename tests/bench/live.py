@@ -11,6 +11,7 @@ from tests.bench.rig import own_rig
 def run(connections: int = crowd.CONNECTIONS) -> Section:
     with own_rig() as rig:
         fan_out, messages = live_costs.fan_out_rows(rig), live_costs.message_rows(rig)
+        backlog = live_costs.backlog_rows(rig)
         figures = live_costs.held(rig)
     with own_hub() as hub:
         taken = latency.rows(hub)
@@ -20,6 +21,7 @@ def run(connections: int = crowd.CONNECTIONS) -> Section:
             Table("latency", "Latency at a gentle pace, stream and broadcast in turns", taken),
             Table("crowd", "Many connections on one partition", [delivered.row()]),
             Table("fan_out", "One run of the fan-out: calls and units in DynamoDB, posts to API Gateway", fan_out),
+            Table("backlog", "One run of the fan-out over many events, for one subscriber", backlog),
             Table("messages", "Messages of a connection, in DynamoDB", messages),
         ],
         [delivered.figure(), *figures],

@@ -35,6 +35,7 @@ HOUR_MS = 3_600_000
 BYSTANDERS = 1_000
 SUBSCRIBERS = (1, 10, 100)
 EVENTS = (1, 25)
+BACKLOG = 1_000
 TEAMS = tuple(f"team-{number}" for number in range(PARTITIONS))
 ONE, EACH_ONE, EACH_ALL = "one partition", "ten partitions, each hears one", "ten partitions, each hears all"
 SPREADS = (ONE, EACH_ONE, EACH_ALL)
@@ -168,6 +169,33 @@ def fan_out_rows(rig: Rig) -> list[dict[str, Any]]:
         for subscribers in SUBSCRIBERS
         for events in EVENTS
     ]
+
+
+def backlog(rig: Rig, per_page: int) -> Run:
+    """A thousand events in pages of some size behind the cursor, and one subscriber who hears them all."""
+    ledger = rig.ledger()
+    add_many(rig, [subscription(ledger, TEAMS[:1])])
+    rig.fill(ledger, [one_in(draft, ONE) for draft in drafts("realistic", BACKLOG, next(_SEEDS))], per_page)
+    wire = CountingWire()
+    with rig.tally.measured() as counts:
+        assert _broadcast(rig, wire)(ledger)
+    return Run(counts, BACKLOG, 1, wire.posts)
+
+
+def backlog_rows(rig: Rig) -> list[dict[str, Any]]:
+    rows = []
+    for per_page in (1, 25, 100):
+        run = backlog(rig, per_page)
+        rows.append(
+            {
+                "events": run.events,
+                "a page": per_page,
+                **run.cost,
+                "read units, log": run.counts.read_units("log"),
+                "cursor moved": run.counts.write_units("state"),
+            }
+        )
+    return rows
 
 
 def messages(rig: Rig) -> dict[str, Counts]:

@@ -10,6 +10,8 @@ from tests.bench.live_costs import BYSTANDERS, EACH_ALL, EACH_ONE, ONE, SPREADS,
 from tests.bench.overhead import overhead, undeflated_units
 from tests.bench.rig import Rig, rig_at
 from tests.bench.scenarios import duplicate, fresh, old_head
+from tests.bench.session_costs import SESSIONS, publishing, reader, stored, transcripts
+from tests.bench.session_events import mixed
 from tests.bench.sizes import item_size
 from tests.bench.sync import ROUND_TRIPS, Stored, cycles
 
@@ -118,6 +120,39 @@ def test_subscribing_writes_a_row_per_partition_and_one_that_lists_them(rig: Rig
     counts = subscribing(rig, partitions)
     assert counts.calls_to("connections") == sum(counts.calls.values()) == 3
     assert counts.writes == {"connections": partitions + 1}
+
+
+def test_a_realtime_event_alone_costs_two_units_and_two_calls(rig: Rig) -> None:
+    measured = publishing(rig, 1)
+    assert (measured.units, measured.calls, measured.counts.rounds) == (2, 2, 2)
+    assert measured.counts.calls_to("state") == 0
+
+
+def test_25_realtime_events_of_one_session_take_two_calls(rig: Rig) -> None:
+    measured = publishing(rig, 25)
+    assert (measured.calls, measured.counts.rounds) == (2, 2)
+    assert measured.units <= 1.6 * 25
+
+
+def test_sessions_of_one_publish_do_not_wait_for_each_other(rig: Rig) -> None:
+    measured = publishing(rig, 25, SESSIONS)
+    assert (measured.units, measured.calls, measured.counts.rounds) == (50, 50, 2)
+
+
+@pytest.mark.parametrize("per_publish", [100, 5])
+def test_a_replay_page_takes_at_most_two_round_trips_after_the_head_is_known(rig: Rig, per_publish: int) -> None:
+    session = stored(rig, mixed(2_200, 1, ["replayed"]), per_publish)
+    read = reader(rig, session).by_sequence()
+    assert (read.events, read.pages) == (2_200, 5)
+    assert read.rounds_after_head <= ROUND_TRIPS
+
+
+def test_a_transcript_is_read_from_its_projection(rig: Rig) -> None:
+    first, again, more, _ = transcripts(rig, 50).values()
+    assert first.writes["state"] > 0
+    assert not again.writes
+    assert not more.writes
+    assert again.reads["log"] < first.reads["log"]
 
 
 def test_the_units_reported_for_writes_follow_the_size_rules(rig: Rig) -> None:

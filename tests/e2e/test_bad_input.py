@@ -30,7 +30,7 @@ def raw(
     [
         ("", 400, "body", "not JSON"),
         ("nonsense", 400, "body", "not JSON"),
-        (b"\xff\xfe\x00", 400, "body", "not JSON"),
+        (b"\xff\xfe\x00", 400, "body", "UTF-8"),
         ('{"events": [{"id": "a", "x": NaN}]}', 400, "body", "NaN"),
         ('{"events": [{"id": "a", "x": 1e999}]}', 400, "body", "too large"),
         ('{"events": [], "events": []}', 400, "body", "same key twice"),

@@ -69,7 +69,7 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     },
     "FanOutFunction": {
         "FanOutLogs.Arn": WRITE_LOGS,
-        "WakeQueue.Arn": RECEIVE,
+        "WakeQueue.Arn": RECEIVE | SEND,
         "LogTable.Arn": dynamodb("Query"),
         "StateTable.Arn": dynamodb("Query", "UpdateItem"),
         "ConnectionsTable.Arn": dynamodb("Query", "UpdateItem", "DeleteItem", "BatchWriteItem"),

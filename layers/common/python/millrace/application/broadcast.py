@@ -6,7 +6,7 @@ connection gets a contiguous prefix or is closed: after one failed post nothing 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -39,17 +39,18 @@ class Broadcast:
         """True when the head was reached; False when time ran out or another fan-out moved the cursor first."""
         cursor = self.state.marks(ledger).cursors.get(FAN_OUT_CONSUMER, 0)
         while True:
-            pages = _slice(contiguous(self.log.read(ledger, cursor, SLICE_EVENTS).pages, cursor))
-            if not pages:
+            read = list(contiguous(self.log.read(ledger, cursor).pages, cursor))
+            if not read:
                 return True
-            events = [event for page in pages for event in page.events()]
-            self._deliver(ledger, events)
-            end = pages[-1].end
-            if not self.state.move_cursor(ledger, FAN_OUT_CONSUMER, cursor, end):
-                return False
-            cursor = end
-            if not self.may_go_on():
-                return False
+            for pages in _slices(read):
+                events = [event for page in pages for event in page.events()]
+                self._deliver(ledger, events)
+                end = pages[-1].end
+                if not self.state.move_cursor(ledger, FAN_OUT_CONSUMER, cursor, end):
+                    return False
+                cursor = end
+                if not self.may_go_on():
+                    return False
 
     def _deliver(self, ledger: Ledger, events: Sequence[Event]) -> None:
         named = {partition for event in events for partition in event.record.partitions}
@@ -95,15 +96,17 @@ class Broadcast:
         self.connections.remove(connection)
 
 
-def _slice(pages: Iterable[Page]) -> list[Page]:
-    """So much that posting it to many connections fits into a function's time; the cursor moves after each."""
+def _slices(pages: Iterable[Page]) -> Iterator[list[Page]]:
+    """So much at a time that posting it to many connections takes seconds; the cursor moves after each."""
     taken, events = list[Page](), 0
     for page in pages:
-        events += len(page.records)
-        if taken and events > SLICE_EVENTS:
-            break
+        if taken and events + len(page.records) > SLICE_EVENTS:
+            yield taken
+            taken, events = [], 0
         taken.append(page)
-    return taken
+        events += len(page.records)
+    if taken:
+        yield taken
 
 
 def concerns(subscription: Subscription, event: Event) -> bool:

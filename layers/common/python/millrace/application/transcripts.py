@@ -12,7 +12,7 @@ from millrace.domain.transcript import Transcript, lines, merge
 from millrace.ports_realtime import Projection, Projections
 
 STORE_AFTER = 20
-"""New events since the stored projection that make storing it again worth a write."""
+"""New events since the stored projection, or a tenth of what it covers, make storing it again worth the write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Transcripts:
             for event in events:
                 merge(transcript, _needed(event))
             through, done = max(at, base.through), at >= head
-            if through - kept >= STORE_AFTER or (rebuild and done):
+            if through - kept >= max(STORE_AFTER, kept // 10) or (rebuild and done):
                 self.projections.store(session, Projection(through, transcript), kept)
                 kept = through
             if done:
