@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from pathlib import Path
 
 from tests.e2e.conftest import Hub
+from tests.e2e.shell import paste
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,8 +21,7 @@ def test_the_readmes_commands_do_what_it_says(stack: Hub) -> None:
     here = stack.home.parent
     if not (here / ".venv").exists():
         (here / ".venv").symlink_to(ROOT / ".venv")
-    script = "set -euo pipefail\n" + "\n".join(blocks())
-    run = subprocess.run(["bash", "-c", script], cwd=here, capture_output=True, text=True, check=False)
+    run = paste("\n".join(blocks()), here)
     assert run.returncode == 0, run.stderr
     answers = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
     first, again, other = (answer["results"][0] for answer in answers[:3])

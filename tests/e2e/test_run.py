@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -25,6 +24,7 @@ from local.emulator import HOST, free_port, port_is_free
 from local.stack import ROOT
 from millrace_client import cli
 from tests.e2e.conftest import Hub
+from tests.e2e.shell import paste
 
 SECONDS = 60
 
@@ -177,10 +177,9 @@ def test_the_demo_tells_the_truth(stack: Hub) -> None:
     demo.show(stack.stack, Console(quiet=True))
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="the greeting's commands are for curl")
-def test_the_commands_of_the_greeting_work_as_pasted(stack: Hub) -> None:
-    script = "\necho\n".join(greeting.commands(stack.stack))
-    result = subprocess.run(["bash", "-eu", "-c", script], capture_output=True, text=True, check=True, timeout=SECONDS)
+def test_the_commands_of_the_greeting_work_as_pasted(stack: Hub, tmp_path: Path) -> None:
+    result = paste("\necho\n".join(greeting.commands(stack.stack)), tmp_path)
+    assert result.returncode == 0, result.stderr
     submitted, read = (json.loads(line) for line in result.stdout.splitlines() if line.startswith("{"))
     assert submitted["results"][0]["status"] == "committed"
     assert [event["id"] for event in read["events"]] == ["first"]
