@@ -13,6 +13,7 @@ from millrace.domain.sync_read import event_json
 
 SYNC = "sync"
 """The id of a connection's one subscription by `sync`; others are made up when they are made."""
+KEPT_TEXTS = 256
 POSITION_NAMES = {"realtime": "sequence", "streams": "seq_no"}
 
 
@@ -27,6 +28,8 @@ class Renderer:
             return subscribed_event(to.dialect, to.project, to.id, "live", to.ledger, event)
         key = (to.ledger, to.dialect, to.project, event.position)
         if key not in self._made:
+            if len(self._made) >= KEPT_TEXTS:
+                self._made.clear()
             self._made[key] = broadcast(to.dialect, to.project, event)
         return self._made[key]
 
