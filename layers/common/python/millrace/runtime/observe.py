@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools.logging import Logger
 
+from millrace.runtime.settings import setting
+
 if TYPE_CHECKING:
     from aws_lambda_powertools.metrics import EphemeralMetrics
 
@@ -34,7 +36,7 @@ def count(metrics: dict[str, int], **dimensions: str) -> None:
 def _metrics() -> EphemeralMetrics:
     from aws_lambda_powertools.metrics import EphemeralMetrics
 
-    return EphemeralMetrics()
+    return EphemeralMetrics(namespace=setting("POWERTOOLS_METRICS_NAMESPACE", "Millrace"))
 
 
 def fields(**values: Any) -> dict[str, Any]:
