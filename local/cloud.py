@@ -16,7 +16,6 @@ from local.emulator import REGION
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
     from mypy_boto3_s3 import S3Client
-    from mypy_boto3_secretsmanager import SecretsManagerClient
 
 DEFAULT_STAGE = "$default"
 SOCKET_STAGE = "live"
@@ -43,10 +42,6 @@ class Cloud:
     @cached_property
     def s3(self) -> S3Client:
         return cast("S3Client", self.client("s3"))
-
-    @cached_property
-    def secretsmanager(self) -> SecretsManagerClient:
-        return cast("SecretsManagerClient", self.client("secretsmanager"))
 
     def client(self, service: str) -> Any:
         return self.session.client(service, endpoint_url=self.endpoint_url, config=CONFIG)

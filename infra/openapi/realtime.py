@@ -40,7 +40,7 @@ REPLAY = [
         "Events at most.",
     ),
 ]
-REBUILD = parameter("rebuild", "query", {"type": "boolean"}, "From the log alone, without what was stored before.")
+REBUILD = parameter("rebuild", "query", {"type": "boolean"}, "Read the whole log again; needs the role operator.")
 
 ERROR = ref("RealtimeError")
 STORAGE = ("429", "500", "503")

@@ -33,8 +33,6 @@ class Hub:
     secret: str
     http: httpx.Client
     """Without a token; its base is the hub's address."""
-    home: Path | None = None
-    """The folder of `stack.json`, if the hub was started by us."""
 
     @property
     def http_url(self) -> str:
@@ -71,7 +69,6 @@ class Hub:
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
     endpoint_url = os.environ.get("MILLRACE_TEST_ENDPOINT")
     with ExitStack() as cleanup:
-        home = None
         if endpoint_url:
             running = cleanup.enter_context(_deployed_to(endpoint_url))
         else:
@@ -79,7 +76,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
             running = _started(home, cleanup)
         secret = secret_of(running.endpoint_url, running.region, running.secret_arn)
         http = cleanup.enter_context(httpx.Client(base_url=running.http_url, timeout=60))
-        yield Hub(running, secret, http, home)
+        yield Hub(running, secret, http)
 
 
 def _started(home: Path, cleanup: ExitStack) -> Stack:

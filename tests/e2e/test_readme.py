@@ -16,12 +16,10 @@ def blocks() -> list[str]:
     return re.findall(r"^```bash\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
 
 
-def test_the_readmes_commands_do_what_it_says(stack: Hub) -> None:
-    assert stack.home is not None, "these commands need a hub that the tests started"
-    here = stack.home.parent
-    if not (here / ".venv").exists():
-        (here / ".venv").symlink_to(ROOT / ".venv")
-    run = paste("\n".join(blocks()), here)
+def test_the_readmes_commands_do_what_it_says(stack: Hub, tmp_path: Path) -> None:
+    stack.stack.write(tmp_path / ".local")
+    (tmp_path / ".venv").symlink_to(ROOT / ".venv")
+    run = paste("\n".join(blocks()), tmp_path)
     assert run.returncode == 0, run.stderr
     answers = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
     first, again, other = (answer["results"][0] for answer in answers[:3])

@@ -107,33 +107,17 @@ def _show_status(status: Status) -> None:
     err.print(text, style=STYLES.get(status.state, "dim"), markup=False)
 
 
-def _stack_file() -> Path | None:
-    here = Path.cwd().resolve()
-    files = (folder / local_stack.STACK_FILE for folder in (here, *here.parents))
-    return next((file for file in files if file.is_file()), None)
-
-
-def _stack_url() -> str | None:
-    file = _stack_file()
-    if file is None:
-        return None
-    try:
-        url = json.loads(file.read_text()).get("websocket_url")
-    except (ValueError, AttributeError) as error:
-        raise NoHub(f"{file} cannot be read: {error!r}. Start the hub again with `make run`.") from error
-    return url if isinstance(url, str) else None
-
-
 def _local_url() -> str:
-    url = _stack_url()
-    if url is None:
+    stack = local_stack.find()
+    if stack is None or stack.websocket_url is None:
         raise NoHub("No hub with a WebSocket runs here: start one with `make run`, or name one with --ws-url.")
-    return url
+    return stack.websocket_url
 
 
 def _local_token(url: str, project: str) -> Token:
     """A function that signs a new one for every connection."""
-    if (_stack_url() or "").rstrip("/") != url.rstrip("/"):
+    stack = local_stack.find()
+    if stack is None or (stack.websocket_url or "").rstrip("/") != url.rstrip("/"):
         raise NoHub(f"A token for {url} is missing: pass --token, or set MILLRACE_TOKEN.")
-    secret = local_stack.required().secret()
+    secret = stack.secret()
     return lambda: sign(Grant("millrace-cli", [project]), secret)

@@ -19,6 +19,7 @@ class LocalStack:
     endpoint_url: str
     region: str
     secret_arn: str
+    websocket_url: str | None = None
 
     def secret(self) -> str:
         return secret_of(self.endpoint_url, self.region, self.secret_arn)
@@ -71,6 +72,12 @@ def token_for(endpoint_url: str, region: str, secret_arn: str, *, client: str, p
 def _read(file: Path) -> LocalStack:
     try:
         content = json.loads(file.read_text())
-        return LocalStack(content["http_url"], content["endpoint_url"], content["region"], content["secret_arn"])
-    except (ValueError, KeyError, TypeError) as error:
+        return LocalStack(
+            content["http_url"],
+            content["endpoint_url"],
+            content["region"],
+            content["secret_arn"],
+            content.get("websocket_url"),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise NoHub(f"{file} cannot be read: {error!r}. Start the hub again with `make run`.") from error
