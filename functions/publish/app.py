@@ -10,8 +10,8 @@ from millrace.domain.errors import Forbidden, Unavailable
 from millrace.runtime import observe, wiring
 from millrace.runtime.http import Request, Response, endpoint
 from millrace.runtime.realtime.answers import invalid, published, refuse, to_json
-from millrace.runtime.realtime.requests import events_of
 from millrace.runtime.realtime.validate import Valid, validate
+from millrace.runtime.requests import events_of
 from millrace.runtime.snapshot import before_snapshot
 
 before_snapshot(lambda: (wiring.tokens(), wiring.publish(), wiring.realtime_state()))

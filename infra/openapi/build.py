@@ -8,12 +8,33 @@ from typing import Any
 
 from pydantic.json_schema import models_json_schema
 
-from infra.openapi import models, realtime, realtime_models, sync
+from infra.openapi import (
+    diagnostics,
+    diagnostics_models,
+    markers,
+    markers_models,
+    models,
+    realtime,
+    realtime_models,
+    sdk_errors,
+    status_models,
+    streams,
+    streams_models,
+    sync,
+)
 from infra.openapi.page import page
 from infra.openapi.parts import JSON, ref, response
 from millrace.version import VERSION
 
 META = Path(__file__).parents[2] / "functions/meta"
+MODELS = (
+    *models.MODELS,
+    *realtime_models.MODELS,
+    *streams_models.MODELS,
+    *status_models.MODELS,
+    *markers_models.MODELS,
+    *diagnostics_models.MODELS,
+)
 DESCRIPTION = """\
 A serverless event hub. Events are committed **exactly once** into an ordered, gapless ledger and read back from any \
 position. Send `Authorization: Bearer <token>`; on a laptop `.venv/bin/millrace token` prints one."""
@@ -21,7 +42,7 @@ position. Send `Authorization: Bearer <token>`; on a laptop `.venv/bin/millrace 
 
 def document() -> dict[str, Any]:
     _, schemas = models_json_schema(
-        [(model, "validation") for model in (*models.MODELS, *realtime_models.MODELS)],
+        [(model, "validation") for model in MODELS],
         ref_template="#/components/schemas/{model}",
     )
     return {
@@ -36,17 +57,24 @@ def document() -> dict[str, Any]:
         "tags": [
             {"name": "sync", "description": "Projects, partitions, committed ids."},
             {"name": "realtime", "description": "Sessions of typed events, sequences, transcripts."},
+            {"name": "streams", "description": "Runtimes, their streams of events, cursors, status."},
+            {"name": "markers", "description": "Places shared by a runtime's clients, with revisions."},
+            {"name": "diagnostics", "description": "Break-glass grants, raw values, audit."},
             {"name": "hub"},
         ],
         "paths": {
             **sync.paths(),
             **realtime.paths(),
+            **streams.paths(),
+            **markers.paths(),
+            **diagnostics.paths(),
             "/health": {"get": _open("health", "Whether the hub answers", JSON, ref("Health"))},
             "/openapi.json": {"get": _open("openapi", "This document", JSON, {"type": "object"})},
             "/docs": {"get": _open("docs", "This document as a page", "text/html", {"type": "string"})},
         },
         "components": {
             "schemas": schemas["$defs"],
+            "examples": sdk_errors.examples(),
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
         },
     }

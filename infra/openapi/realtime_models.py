@@ -15,7 +15,8 @@ from millrace.domain.access import MAX_NAME_BYTES
 from millrace.domain.instants import UTC_DATE_TIME
 from millrace.runtime.realtime.fields import NOT_BLANK
 from millrace.runtime.realtime.registry import MAX_BYTES, TYPES, VERSION
-from millrace.runtime.realtime.requests import MAX_BATCH, MAX_SEQUENCE
+from millrace.runtime.realtime.requests import MAX_SEQUENCE
+from millrace.runtime.requests import MAX_BATCH
 
 
 def _text(max_bytes: int, meaning: str) -> Any:

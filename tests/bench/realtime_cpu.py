@@ -12,8 +12,8 @@ from millrace.application.publish import Emission, Publish
 from millrace.domain import strict_json
 from millrace.runtime.realtime.answers import published, to_json
 from millrace.runtime.realtime.registry import TYPES
-from millrace.runtime.realtime.requests import events_of
 from millrace.runtime.realtime.validate import Valid, validate
+from millrace.runtime.requests import events_of
 from tests.bench.cpu import MAX_BYTES, memory_commit
 from tests.bench.events import IDENTITY
 from tests.bench.session_events import of_type

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
+from millrace.adapters.dynamodb.projections import DynamoProjections
 from millrace.adapters.dynamodb.realtime import DynamoRealtime
 from millrace.application.publish import Publish
 from millrace.application.replay import Replay, ReplayPage, ReplayRequest
@@ -169,7 +170,7 @@ def transcripts(rig: Rig, utterances: int) -> dict[str, Counts]:
 
     def read() -> Counts:
         with rig.tally.measured() as counts:
-            lines, _ = Transcripts(reader(rig, session).replay, _realtime(rig))(session)
+            lines, _ = Transcripts(reader(rig, session).replay, _projections(rig))(session)
         assert len([line for line in lines if line["utteranceId"] in wanted]) == utterances
         return counts
 
@@ -198,6 +199,10 @@ def transcript_rows(rig: Rig, utterances: int) -> list[dict[str, Any]]:
 def _publish(writer: Writer, events: Sequence[dict[str, Any]]) -> None:
     results = Publish(writer.commit, writer.commit.together)(IDENTITY, checked(events))
     assert all(result.event is not None and not result.deduped for result in results)
+
+
+def _projections(rig: Rig) -> DynamoProjections:
+    return DynamoProjections(rig.tables.client, rig.tables.state, "transcript")
 
 
 def _realtime(rig: Rig) -> DynamoRealtime:

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import pytest
 from moto import mock_aws
 
+from millrace.adapters.dynamodb.projections import DynamoProjections
 from millrace.adapters.dynamodb.realtime import DynamoRealtime
 from millrace.adapters.dynamodb.state import DynamoState
 from millrace.adapters.memory import MemoryState, in_turn
-from millrace.adapters.memory_realtime import MemoryRealtime
+from millrace.adapters.memory_realtime import MemoryProjections, MemoryRealtime
 from millrace.domain.subscribe_request import realtime_ledger
 from millrace.ports import State
-from millrace.ports_realtime import Projection, Watermark
+from millrace.ports_realtime import Projection, Projections, Watermark
 from tests.aws_tables import client_for, create_tables
 
 SESSION = realtime_ledger("t", "call-1")
@@ -24,13 +25,14 @@ SESSION = realtime_ledger("t", "call-1")
 class Stores:
     realtime: MemoryRealtime | DynamoRealtime
     state: State
+    projections: Projections
 
 
 @pytest.fixture(params=["memory", "moto", "embedded"])
 def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
     if request.param == "memory":
         state = MemoryState()
-        yield Stores(MemoryRealtime(state), state)
+        yield Stores(MemoryRealtime(state), state, MemoryProjections())
     elif request.param == "moto":
         with mock_aws():
             yield on_dynamodb(None)
@@ -40,7 +42,11 @@ def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
 
 def on_dynamodb(endpoint: str | None) -> Stores:
     tables = create_tables(client_for(endpoint))
-    return Stores(DynamoRealtime(tables.client, tables.state, in_turn), DynamoState(tables.client, tables.state))
+    return Stores(
+        DynamoRealtime(tables.client, tables.state, in_turn),
+        DynamoState(tables.client, tables.state),
+        DynamoProjections(tables.client, tables.state, "transcript"),
+    )
 
 
 def test_counters_add_up_per_tenant(stores: Stores) -> None:
@@ -91,12 +97,12 @@ def test_checkpoints_are_per_session_and_consumer(stores: Stores) -> None:
 
 
 def test_a_projection_is_kept_only_over_the_one_it_was_made_from(stores: Stores) -> None:
-    assert stores.realtime.load(SESSION) == Projection(0, {})
-    stores.realtime.store(SESSION, Projection(7, {"u": {"text": "ü"}}), before=0)
-    stores.realtime.store(SESSION, Projection(9, {}), before=3)
-    assert stores.realtime.load(SESSION) == Projection(7, {"u": {"text": "ü"}})
-    stores.realtime.store(SESSION, Projection(9, {}), before=7)
-    assert stores.realtime.load(SESSION) == Projection(9, {})
+    assert stores.projections.load(SESSION) == Projection(0, {})
+    stores.projections.store(SESSION, Projection(7, {"u": {"text": "ü"}}), before=0)
+    stores.projections.store(SESSION, Projection(9, {}), before=3)
+    assert stores.projections.load(SESSION) == Projection(7, {"u": {"text": "ü"}})
+    stores.projections.store(SESSION, Projection(9, {}), before=7)
+    assert stores.projections.load(SESSION) == Projection(9, {})
 
 
 def test_a_tenants_sessions_are_found_and_no_others(stores: Stores) -> None:

@@ -148,7 +148,7 @@ class Live:
                 socket.begin = {"snapshot": floor - 1, "tail": head, "after": min(after, head)}[start]
                 return socket.begin
 
-            def opened(watermark: int) -> bool:
+            def opened(watermark: int, _begin: int) -> bool:
                 socket.covered = watermark
                 return wire.post(name, f"opened {watermark}")
 

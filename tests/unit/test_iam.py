@@ -27,20 +27,39 @@ def dynamodb(*actions: str) -> set[str]:
     return {f"dynamodb:{action}" for action in actions}
 
 
+CLAIM = dynamodb("PartiQLInsert", "PutItem", "BatchGetItem", "UpdateItem")
+
 RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     "SubmitFunction": {
         "SubmitLogs.Arn": WRITE_LOGS,
-        "ClaimsTable.Arn": dynamodb("PartiQLInsert", "PutItem", "BatchGetItem", "UpdateItem"),
+        "ClaimsTable.Arn": CLAIM,
         "LogTable.Arn": dynamodb("PutItem", "Query"),
         "StateTable.Arn": dynamodb("PutItem", "Query"),
         "TokenSecret.Id": READ_SECRET,
     },
     "PublishFunction": {
         "PublishLogs.Arn": WRITE_LOGS,
-        "ClaimsTable.Arn": dynamodb("PartiQLInsert", "PutItem", "BatchGetItem", "UpdateItem"),
+        "ClaimsTable.Arn": CLAIM,
         "LogTable.Arn": dynamodb("PutItem", "Query"),
         "StateTable.Arn": dynamodb("PutItem", "Query", "UpdateItem"),
         "TokenSecret.Id": READ_SECRET,
+    },
+    "EmitFunction": {
+        "EmitLogs.Arn": WRITE_LOGS,
+        "ClaimsTable.Arn": CLAIM,
+        "LogTable.Arn": dynamodb("PutItem", "Query"),
+        "StateTable.Arn": dynamodb("PutItem", "Query", "GetItem", "UpdateItem"),
+        "DiagnosticsTable.Arn": dynamodb("PutItem"),
+        "TokenSecret.Id": READ_SECRET,
+        "StreamSecret.Id": READ_SECRET,
+    },
+    "MarkersFunction": {
+        "MarkersLogs.Arn": WRITE_LOGS,
+        "ClaimsTable.Arn": CLAIM,
+        "LogTable.Arn": dynamodb("PutItem", "Query"),
+        "StateTable.Arn": dynamodb("PutItem", "Query", "GetItem", "UpdateItem", "DeleteItem"),
+        "TokenSecret.Id": READ_SECRET,
+        "StreamSecret.Id": READ_SECRET,
     },
     "SyncFunction": {
         "SyncLogs.Arn": WRITE_LOGS,
@@ -55,15 +74,32 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "StateTable.Arn": dynamodb("Query", "GetItem", "PutItem", "UpdateItem"),
         "TokenSecret.Id": READ_SECRET,
     },
+    "PollFunction": {
+        "PollLogs.Arn": WRITE_LOGS,
+        "LogTable.Arn": dynamodb("Query"),
+        "StateTable.Arn": dynamodb("Query", "GetItem", "PutItem"),
+        "TokenSecret.Id": READ_SECRET,
+        "StreamSecret.Id": READ_SECRET,
+    },
+    "DiagnosticsFunction": {
+        "DiagnosticsLogs.Arn": WRITE_LOGS,
+        "ClaimsTable.Arn": CLAIM,
+        "LogTable.Arn": dynamodb("PutItem", "Query"),
+        "StateTable.Arn": dynamodb("PutItem", "Query", "GetItem"),
+        "DiagnosticsTable.Arn": dynamodb("Query"),
+        "TokenSecret.Id": READ_SECRET,
+        "StreamSecret.Id": READ_SECRET,
+    },
     "MetaFunction": {"MetaLogs.Arn": WRITE_LOGS},
     "SocketFunction": {
         "SocketLogs.Arn": WRITE_LOGS,
-        "ClaimsTable.Arn": dynamodb("PartiQLInsert", "PutItem", "BatchGetItem", "UpdateItem"),
+        "ClaimsTable.Arn": CLAIM,
         "LogTable.Arn": dynamodb("PutItem", "Query", "BatchGetItem"),
-        "StateTable.Arn": dynamodb("PutItem", "Query"),
+        "StateTable.Arn": dynamodb("PutItem", "Query", "GetItem"),
         "IndexTable.Arn": dynamodb("Query"),
         "ConnectionsTable.Arn": dynamodb("PutItem", "UpdateItem", "DeleteItem", "GetItem", "Query", "BatchWriteItem"),
         "TokenSecret.Id": READ_SECRET,
+        "StreamSecret.Id": READ_SECRET,
         "POST @connections": TALK,
         "DELETE @connections": TALK,
     },
@@ -94,9 +130,16 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "WakeQueue.Arn": SEND,
         "SweepDeadLetters.Arn": SEND,
     },
+    "SettleFunction": {
+        "SettleLogs.Arn": WRITE_LOGS,
+        "ClaimsTable.Arn": CLAIM,
+        "LogTable.Arn": dynamodb("PutItem", "Query"),
+        "StateTable.Arn": dynamodb("PutItem", "Query", "GetItem", "UpdateItem", "DeleteItem"),
+        "SettleDeadLetters.Arn": SEND,
+    },
 }
 
-WRITERS = {"SubmitFunction", "PublishFunction", "SocketFunction"}
+WRITERS = {f"{name}Function" for name in ("Submit", "Publish", "Emit", "Markers", "Diagnostics", "Socket", "Settle")}
 
 
 def listed(value: Any) -> list[Any]:
@@ -125,7 +168,7 @@ def rights(function: str) -> Mapping[str, set[str]]:
     granted: dict[str, set[str]] = defaultdict(set)
     for statement in statements(role_of(function)):
         assert statement["Effect"] == "Allow"
-        assert statement.keys() <= {"Sid", "Effect", "Action", "Resource"}
+        assert statement.keys() <= {"Sid", "Effect", "Action", "Resource", "Condition"}
         for resource in listed(statement["Resource"]):
             granted[target(resource)].update(listed(statement["Action"]))
     return granted
@@ -183,7 +226,7 @@ def test_no_action_holds_a_wildcard() -> None:
     assert not [action for f in functions() for actions in rights(f).values() for action in actions if "*" in action]
 
 
-def test_only_submit_publish_and_socket_write_to_the_log_and_only_by_putting() -> None:
+def test_only_those_who_commit_write_to_the_log_and_only_by_putting() -> None:
     reading = dynamodb("Query", "BatchGetItem")
     writing = {(function, action) for function, action in granted_on("LogTable.Arn") if action not in reading}
     assert writing == {(function, "dynamodb:PutItem") for function in WRITERS}
@@ -196,9 +239,29 @@ def test_only_those_who_write_to_the_log_touch_claims_and_with_the_same_rights()
         assert rights(function)["ClaimsTable.Arn"] == rights("SubmitFunction")["ClaimsTable.Arn"]
 
 
-@pytest.mark.parametrize("table", sorted(of_type("AWS::DynamoDB::Table").keys() - {"ConnectionsTable"}))
-def test_nobody_may_delete_from_a_table_that_lasts(table: str) -> None:
+@pytest.mark.parametrize("table", sorted(of_type("AWS::DynamoDB::Table").keys() - {"ConnectionsTable", "StateTable"}))
+def test_nobody_may_delete_from_a_table_of_facts_or_of_raw_values(table: str) -> None:
     assert not [action for _, action in granted_on(f"{table}.Arn") if "Delete" in action]
+
+
+def test_only_those_who_see_a_marker_change_through_delete_from_the_state() -> None:
+    """M5: what is still to be done for a marker is noted there, and struck out once it is done."""
+    deleting = {(function, action) for function, action in granted_on("StateTable.Arn") if "Delete" in action}
+    assert deleting == {(function, "dynamodb:DeleteItem") for function in ("MarkersFunction", "SettleFunction")}
+    for role in ("MarkersRole", "SettleRole"):
+        (statement,) = (one for one in statements(role) if "dynamodb:DeleteItem" in one["Action"])
+        assert statement["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["intents#*"]}}
+
+
+def test_who_keeps_raw_values_cannot_read_them_and_who_reads_them_cannot_keep_any() -> None:
+    """P4: emit puts, diagnostics reads, and no one else reaches them."""
+    reaching = granted_on("DiagnosticsTable.Arn")
+    assert reaching == {("EmitFunction", "dynamodb:PutItem"), ("DiagnosticsFunction", "dynamodb:Query")}
+
+
+def test_only_the_streams_contract_reads_its_secret() -> None:
+    readers = {f"{name}Function" for name in ("Emit", "Markers", "Poll", "Diagnostics", "Socket")}
+    assert {function for function, _ in granted_on("StreamSecret.Id")} == readers
 
 
 def test_only_those_who_talk_to_sockets_forget_them() -> None:
@@ -228,7 +291,7 @@ def test_a_function_is_told_of_the_tables_and_secrets_it_may_use_and_no_others(f
     assert told == allowed & kinds.keys()
 
 
-def test_only_the_apis_and_the_schedule_may_call_functions() -> None:
+def test_only_the_apis_and_the_schedules_may_call_functions() -> None:
     callers = defaultdict(set)
     for permission in of_type("AWS::Lambda::Permission").values():
         assert permission["Properties"]["Action"] == "lambda:InvokeFunction"
@@ -240,7 +303,8 @@ def test_only_the_apis_and_the_schedule_may_call_functions() -> None:
             assert "${SocketApi}" not in source
     assert callers.keys() == {"apigateway.amazonaws.com", "events.amazonaws.com"}
     assert all("${HttpApi}/" in source or "${SocketApi}/" in source for source in callers["apigateway.amazonaws.com"])
-    assert all("SweepFunctionTick" in source for source in callers["events.amazonaws.com"])
+    ticks = ("SweepFunctionTick", "SettleFunctionTick")
+    assert all(any(tick in source for tick in ticks) for source in callers["events.amazonaws.com"])
 
 
 def test_queues_grant_nothing_to_strangers() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from millrace.adapters.memory import MemoryClaims, MemoryIndex, MemoryLog, MemoryState, in_turn
-from millrace.adapters.memory_realtime import MemoryRealtime
+from millrace.adapters.memory_realtime import MemoryProjections, MemoryRealtime
 from millrace.application.commit import Commit
 from millrace.application.heads import Heads
 from millrace.application.prune import Prune
@@ -40,6 +40,7 @@ class Hub:
 
     def __post_init__(self) -> None:
         self.realtime = MemoryRealtime(self.state)
+        self.projections = MemoryProjections()
 
     def publish(self, *events: dict[str, Any], identity: Identity = ME) -> list[Published]:
         heads = Heads(lambda: 0)
@@ -54,7 +55,7 @@ class Hub:
         return self.replayer()(SESSION, ReplayRequest(**asked))
 
     def transcript(self, **how: Any) -> tuple[list[dict[str, Any]], int]:
-        return Transcripts(self.replayer(), self.realtime)(SESSION, **how)
+        return Transcripts(self.replayer(), self.projections)(SESSION, **how)
 
 
 def event(id_: str, second: int = 0, session: str = "s1", **changes: Any) -> dict[str, Any]:
@@ -207,7 +208,7 @@ def test_r8_a_final_beats_every_partial_on_read_and_in_the_projection() -> None:
     for how in ({}, {"rebuild": True}, {}):
         (line,), through = hub.transcript(**how)
         assert (line["text"], line["final"], through) == ("f1", True, 3)
-    assert hub.realtime.load(SESSION).through == 3
+    assert hub.projections.load(SESSION).through == 3
     hub.publish(partial("f2", "u1", 31, "final"), event("noise", 40))
     (line,), through = hub.transcript()
     assert (line["text"], through) == ("f2", 5)

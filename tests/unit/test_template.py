@@ -21,17 +21,22 @@ from tests.unit.translated import (
 )
 
 TABLES = sorted(of_type("AWS::DynamoDB::Table"))
-PASSING = "ConnectionsTable"
-"""Holds who is connected, which is no fact: every other table keeps what it is given."""
-LASTING = [name for name in TABLES if name != PASSING]
+PASSING = ("ConnectionsTable", "DiagnosticsTable")
+"""Who is connected, which is no fact, and raw values that end with their grant: every other table keeps what it has."""
+LASTING = [name for name in TABLES if name not in PASSING]
 API_FUNCTIONS = (
+    "DiagnosticsFunction",
+    "EmitFunction",
+    "MarkersFunction",
     "MetaFunction",
+    "PollFunction",
     "PublishFunction",
     "ReplayFunction",
     "SocketFunction",
     "SubmitFunction",
     "SyncFunction",
 )
+RUNTIME = "/v1/runtimes/{runtime_id}"
 ROUTES = {
     "POST /v1/projects/{project}/submit_events": "Submit",
     "POST /v1/projects/{project}/sync": "Sync",
@@ -41,6 +46,19 @@ ROUTES = {
     "GET /v1/realtime/sessions/{sessionId}/transcript": "Replay",
     "GET /v1/realtime/metrics": "Replay",
     "GET /v1/realtime/schemas/{type}": "Replay",
+    f"POST {RUNTIME}/negotiate": "Emit",
+    f"POST {RUNTIME}/streams/{{stream_id}}/events": "Emit",
+    f"GET {RUNTIME}/streams/{{stream_id}}/events": "Poll",
+    f"GET {RUNTIME}/status": "Poll",
+    f"POST {RUNTIME}/markers": "Markers",
+    f"GET {RUNTIME}/markers": "Markers",
+    f"PATCH {RUNTIME}/markers/{{marker_id}}/position": "Markers",
+    f"DELETE {RUNTIME}/markers/{{marker_id}}": "Markers",
+    f"POST {RUNTIME}/diagnostics/grants": "Diagnostics",
+    f"GET {RUNTIME}/diagnostics/grants": "Diagnostics",
+    f"DELETE {RUNTIME}/diagnostics/grants": "Diagnostics",
+    f"GET {RUNTIME}/diagnostics/{{grant_id}}": "Diagnostics",
+    "GET /v1/audit": "Diagnostics",
     "GET /health": "Meta",
     "GET /openapi.json": "Meta",
     "GET /docs": "Meta",
@@ -111,10 +129,16 @@ def test_nothing_in_a_table_expires(name: str) -> None:
     assert "TimeToLiveSpecification" not in table(name)["Properties"]
 
 
-def test_only_the_connections_expire_and_go_with_their_stack() -> None:
-    assert PASSING in TABLES
-    assert table(PASSING)["Properties"]["TimeToLiveSpecification"] == {"AttributeName": "ttl", "Enabled": True}
-    assert table(PASSING)["DeletionPolicy"] == table(PASSING)["UpdateReplacePolicy"] == "Delete"
+@pytest.mark.parametrize("name", PASSING)
+def test_what_passes_expires_and_goes_with_its_stack(name: str) -> None:
+    assert table(name)["Properties"]["TimeToLiveSpecification"] == {"AttributeName": "ttl", "Enabled": True}
+    assert table(name)["DeletionPolicy"] == table(name)["UpdateReplacePolicy"] == "Delete"
+
+
+def test_no_backup_of_raw_values_outlives_their_grant() -> None:
+    """P4: a recovery to an earlier time would bring back what a grant's end took away."""
+    assert "PointInTimeRecoverySpecification" not in table("DiagnosticsTable")["Properties"]
+    assert "StreamSpecification" not in table("DiagnosticsTable")["Properties"]
 
 
 def test_only_the_log_has_a_stream_and_it_carries_keys_only() -> None:
@@ -128,6 +152,7 @@ def test_only_the_log_has_a_stream_and_it_carries_keys_only() -> None:
         ("ClaimsTable", [("k", "HASH", "S")]),
         ("LogTable", [("b", "HASH", "S"), ("f", "RANGE", "N")]),
         ("StateTable", [("p", "HASH", "S"), ("s", "RANGE", "S")]),
+        ("DiagnosticsTable", [("p", "HASH", "S"), ("s", "RANGE", "S")]),
         ("IndexTable", [("p", "HASH", "S"), ("s", "RANGE", "S")]),
         ("ConnectionsTable", [("p", "HASH", "S"), ("s", "RANGE", "S")]),
     ],
@@ -224,6 +249,12 @@ def test_no_origin_may_call_from_a_browser_unless_named() -> None:
     assert configured["AllowOrigins"] == {"Ref": "CorsOrigins"}
 
 
+def test_a_named_origin_may_use_every_method_there_is_a_route_for() -> None:
+    _, configured, _ = properties_of("HttpApi")["CorsConfiguration"]["Fn::If"]
+    routed = {key.partition(" ")[0] for key, _ in routes_of("HttpApi")} - {"$default"}
+    assert routed <= set(configured["AllowMethods"])
+
+
 @pytest.mark.parametrize("function", API_FUNCTIONS)
 def test_an_api_function_starts_from_a_snapshot(function: str) -> None:
     assert functions()[function]["Properties"]["SnapStart"] == {"ApplyOn": "PublishedVersions"}
@@ -249,10 +280,17 @@ def test_a_new_layer_publishes_the_functions_that_use_it() -> None:
     assert not before.keys() & after.keys()
 
 
-def test_the_token_secret_is_generated_and_long() -> None:
-    generated = the_only("AWS::SecretsManager::Secret")["GenerateSecretString"]
-    assert generated["PasswordLength"] >= 48
-    assert "SecretString" not in the_only("AWS::SecretsManager::Secret")
+@pytest.mark.parametrize("secret", sorted(of_type("AWS::SecretsManager::Secret")))
+def test_a_secret_is_generated_and_long(secret: str) -> None:
+    assert properties_of(secret)["GenerateSecretString"]["PasswordLength"] >= 48
+    assert "SecretString" not in properties_of(secret)
+
+
+def test_a_replaced_secret_publishes_the_functions_that_read_it() -> None:
+    """Its address is in their environment, which a published version keeps."""
+    stamped = the_only("AWS::AppConfig::HostedConfigurationVersion")["Content"]["Fn::Join"][1]
+    for secret in of_type("AWS::SecretsManager::Secret"):
+        assert {"Fn::GetAtt": [secret, "Id"]} in stamped
 
 
 @pytest.mark.parametrize("function", sorted(functions()))
@@ -261,8 +299,15 @@ def test_the_environment_holds_a_secrets_name_and_never_its_value(function: str)
         text = json.dumps(value)
         assert "resolve:" not in text
         if any(secret in text for secret in of_type("AWS::SecretsManager::Secret")) or "SECRET" in variable:
-            assert variable.endswith("_ARN")
-            assert attribute(value) == "TokenSecret.Id"
+            kind = variable.removesuffix("_SECRET_ARN").capitalize()
+            assert attribute(value) == f"{kind}Secret.Id"
+
+
+@pytest.mark.parametrize("function", ["EmitFunction", "MarkersFunction"])
+def test_who_writes_streams_knows_the_privacy_policy(function: str) -> None:
+    """P3"""
+    assert environment(function)["PRIVACY_POLICY"] == {"Ref": "PrivacyPolicy"}
+    assert json.loads(template()["Parameters"]["PrivacyPolicy"]["Default"]) == {}
 
 
 @pytest.mark.parametrize("function", sorted(functions()))

@@ -102,12 +102,28 @@ def test_a_dead_letter_waits_two_weeks_for_someone_to_look(queue: str) -> None:
     assert QUEUES[queue]["MessageRetentionPeriod"] == 14 * 24 * 3600
 
 
-def test_the_sweep_runs_every_five_minutes_and_its_failures_are_kept() -> None:
-    (rule,) = of_type("AWS::Events::Rule").values()
-    (config,) = of_type("AWS::Lambda::EventInvokeConfig").values()
-    assert rule["Properties"]["ScheduleExpression"] == "rate(5 minutes)"
-    assert [attribute(target["Arn"]) for target in rule["Properties"]["Targets"]] == ["SweepFunction.Arn"]
-    assert config["Properties"]["FunctionName"] == {"Ref": "SweepFunction"}
+def test_the_sweep_runs_every_five_minutes_and_settle_every_minute() -> None:
+    ticks = {
+        attribute(target["Arn"]): rule["Properties"]["ScheduleExpression"]
+        for rule in of_type("AWS::Events::Rule").values()
+        for target in rule["Properties"]["Targets"]
+    }
+    assert ticks == {"SweepFunction.Arn": "rate(5 minutes)", "SettleFunction.Arn": "rate(1 minute)"}
+
+
+@pytest.mark.parametrize("name", ["Sweep", "Settle"])
+def test_the_failures_of_a_scheduled_function_are_kept(name: str) -> None:
+    (config,) = (
+        config["Properties"]
+        for config in of_type("AWS::Lambda::EventInvokeConfig").values()
+        if config["Properties"]["FunctionName"] == {"Ref": f"{name}Function"}
+    )
+    assert attribute(config["DestinationConfig"]["OnFailure"]["Destination"]) == f"{name}DeadLetters.Arn"
+
+
+@pytest.mark.parametrize(("function", "period"), [("SweepFunction", 300), ("SettleFunction", 60)])
+def test_a_scheduled_function_ends_before_its_next_turn(function: str, period: int) -> None:
+    assert functions()[function]["Properties"]["Timeout"] < period
 
 
 @pytest.mark.parametrize("metric", ["Errors", "Throttles"])
@@ -117,7 +133,7 @@ def test_every_function_is_watched(metric: str) -> None:
 
 def test_every_dead_letter_queue_is_watched() -> None:
     expected = {named(QUEUES[queue]["QueueName"]) for queue in dead_letter_queues()}
-    assert len(expected) == 4
+    assert len(expected) == 5
     assert watched()["AWS/SQS ApproximateNumberOfMessagesVisible"] == expected
 
 
@@ -147,8 +163,10 @@ def test_failures_of_the_apis_are_watched() -> None:
         assert watched()[f"AWS/ApiGateway {metric}"] == {'{"Ref": "SocketApiId"}'}
 
 
-def test_a_sweep_that_does_not_run_is_noticed() -> None:
-    silence = ALARMS["SweepSilence"]["Properties"]
+@pytest.mark.parametrize("name", ["Sweep", "Settle"])
+def test_a_scheduled_function_that_does_not_run_is_noticed(name: str) -> None:
+    silence = ALARMS[f"{name}Silence"]["Properties"]
+    assert named(silence["Dimensions"][0]["Value"]) == f"hub-{name.lower()}"
     assert (silence["MetricName"], silence["ComparisonOperator"]) == ("Invocations", "LessThanThreshold")
     assert silence["TreatMissingData"] == "breaching"
 
@@ -177,7 +195,8 @@ def test_the_monitoring_stack_gets_what_it_asks_for() -> None:
 
 
 def test_outputs_name_everything_a_person_needs() -> None:
-    expected = {"HttpUrl", "HttpApiId", "WebSocketUrl", "SocketApiId", "TokenSecretArn", "DashboardName"}
+    expected = {"HttpUrl", "HttpApiId", "WebSocketUrl", "SocketApiId", "DashboardName"}
+    expected |= {f"{name}Arn" for name in of_type("AWS::SecretsManager::Secret")}
     expected |= {f"{name}Name" for name in [*functions(), *of_type("AWS::DynamoDB::Table")]}
     expected |= {f"{name}Url" for name in QUEUES}
     assert template()["Outputs"].keys() == expected

@@ -37,17 +37,17 @@ class Checkpoints(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """A transcript's state after the events up to `through`."""
+    """What was folded out of a ledger's events up to `through`."""
 
     through: int
     state: Mapping[str, Any]
 
 
 class Projections(Protocol):
-    def load(self, session: Ledger) -> Projection:
+    def load(self, ledger: Ledger) -> Projection:
         """The stored projection, or an empty one through 0."""
 
-    def store(self, session: Ledger, projection: Projection, before: int) -> None:
+    def store(self, ledger: Ledger, projection: Projection, before: int) -> None:
         """Keep it if the stored one is still through `before`; else, or if it is too large to keep, do nothing."""
 
 

@@ -9,6 +9,8 @@ import boto3
 from aws_lambda_powertools.utilities.parameters import get_secret
 from botocore.config import Config
 
+from millrace.adapters.aws_errors import translated
+
 if TYPE_CHECKING:
     from mypy_boto3_apigatewaymanagementapi import ApiGatewayManagementApiClient
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -48,3 +50,13 @@ def socket_client(api_id: str, stage: str) -> ApiGatewayManagementApiClient:
 def read_secret(arn: str, max_age_seconds: int) -> str:
     """A secret's text, kept in memory for `max_age_seconds`."""
     return str(get_secret(arn, max_age=max_age_seconds))
+
+
+def read_secret_stage(arn: str, stage: str) -> str | None:
+    """A secret's text at a stage of its rotation; None if no version is at that stage."""
+    client = boto3.client("secretsmanager", config=_CONFIG)
+    with translated():
+        try:
+            return client.get_secret_value(SecretId=arn, VersionStage=stage)["SecretString"]
+        except client.exceptions.ResourceNotFoundException:
+            return None

@@ -1,4 +1,4 @@
-"""In-memory counters, checkpoints, projections and sessions of the realtime contract."""
+"""In-memory counters, checkpoints and sessions of the realtime contract, and projections of any ledger."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ class MemoryRealtime:
     state: MemoryState
     counters: dict[str, Counter[str]] = field(default_factory=dict)
     checkpoints: dict[tuple[str, str], Watermark] = field(default_factory=dict)
-    projections: dict[str, Projection] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 
     def add(self, tenant: str, counts: Mapping[str, int]) -> None:
@@ -41,18 +40,24 @@ class MemoryRealtime:
         with self.lock:
             return self.checkpoints.get((session.name, consumer))
 
-    def load(self, session: Ledger) -> Projection:
-        with self.lock:
-            return self.projections.get(session.name, Projection(0, {}))
-
-    def store(self, session: Ledger, projection: Projection, before: int) -> None:
-        with self.lock:
-            if self.projections.get(session.name, Projection(before, {})).through == before:
-                self.projections[session.name] = projection
-
     def of_tenant(self, tenant: str) -> Iterable[Ledger]:
         prefix = join_key("realtime", tenant) + "#"
         return [ledger for ledger in self.state.ledgers() if ledger.name.startswith(prefix)]
+
+
+@dataclass(slots=True)
+class MemoryProjections:
+    projections: dict[str, Projection] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
+
+    def load(self, ledger: Ledger) -> Projection:
+        with self.lock:
+            return self.projections.get(ledger.name, Projection(0, {}))
+
+    def store(self, ledger: Ledger, projection: Projection, before: int) -> None:
+        with self.lock:
+            if self.projections.get(ledger.name, Projection(before, {})).through == before:
+                self.projections[ledger.name] = projection
 
 
 def _goes_back(known: Watermark, to: Watermark) -> bool:

@@ -9,15 +9,16 @@ from typing import Any
 
 from millrace.application.heads import find_head
 from millrace.application.submit import Submit
-from millrace.application.subscribe import Subscribe
+from millrace.application.subscribe import Overtaken, Subscribe
 from millrace.application.sync import Sync
 from millrace.domain import dialects, live_events
 from millrace.domain.access import CONSUMER, Identity
 from millrace.domain.errors import AuthFailed, BadRequest, Forbidden
-from millrace.domain.ledger import Ledger
+from millrace.domain.ledger import Ledger, split_key
 from millrace.domain.live_events import SYNC
 from millrace.domain.messages import CAPABILITIES, LIMITS, PAGE_BYTES, Message, message, to_text
 from millrace.domain.page import Event
+from millrace.domain.streams.gap import gap_event
 from millrace.domain.subscribe_request import check_subscribe
 from millrace.domain.sync_read import check_sync, event_json, page_json
 from millrace.ports_live import Connection, Cycle, Subscription, Subscriptions, Wire
@@ -46,6 +47,10 @@ def _sync_ledger(connection: Connection) -> Ledger:
     return Ledger.of("sync", _identity(connection).tenant, connection.project)
 
 
+def _no_cursors(_tenant: str, _runtime_id: str, _stream_id: str, _cursor: str) -> int:
+    raise BadRequest("Cursors are not served here.", field="cursor")
+
+
 @dataclass(frozen=True, slots=True)
 class Answers:
     verify: Callable[[str], Identity]
@@ -57,6 +62,8 @@ class Answers:
     clock: Callable[[], int]
     new_id: Callable[[], str]
     ledger_of: Callable[[Connection], Ledger] = _sync_ledger
+    resume: Callable[[str, str, str, str], int] = _no_cursors
+    """The position that a stream's cursor stands at: tenant, runtime, stream, cursor."""
 
     @property
     def by_type(self) -> Mapping[str, Handler]:
@@ -147,18 +154,35 @@ class Answers:
         connection = replace(connection, subscribed=connection.subscribed + 1)
         subscription = _subscription(connection, self.new_id(), asked.ledger, None, 0)
 
-        def opened(watermark: int) -> bool:
+        start = asked.start
+        if asked.cursor is not None:
+            resumed = self.resume(_identity(connection).tenant, *asked.cursor)
+            start = lambda _floor, _head: resumed  # noqa: E731
+
+        def opened(watermark: int, begin: int) -> bool:
             said: dict[str, Any] = {"subscription_id": subscription.id}
             if asked.announces_watermark:
                 said["snapshot_high_watermark_seq_no"] = watermark
-            return self._post(connection, message("subscribed", said, msg_id))
+            if not self._post(connection, message("subscribed", said, msg_id)):
+                return False
+            return begin == 0 or not asked.tells_gap or self._post_gap(subscription, begin)
 
         def send(to: Subscription, phase: str, event: Event) -> bool:
             text = live_events.subscribed_event(to.dialect, to.project, to.id, phase, to.ledger, event)
             return self.wire.post(to.connection, text)
 
-        alive = self.subscribe(subscription, asked.start, opened, send)
+        try:
+            alive = self.subscribe(subscription, start, opened, send)
+        except Overtaken as lost:
+            texts = live_events.overtaken(subscription, lost.lost, lost.left, self.clock(), lost.watermark)
+            alive = all(self.wire.post(connection.id, text) for text in texts)
         return Answer(connection, ends=not alive)
+
+    def _post_gap(self, to: Subscription, begin: int) -> bool:
+        """What is gone below the start is told before anything else: the floor is above 1 (T8, T9)."""
+        runtime_id, stream_id = split_key(to.ledger)[2:]
+        event = gap_event(runtime_id, stream_id, 1, begin + 1, self.clock())
+        return self.wire.post(to.connection, live_events.gap(to.dialect, to.project, to.id, "snapshot", event))
 
     def on_unsubscribe(self, connection: Connection, payload: Mapping[str, Any], _msg_id: Any) -> Answer:
         subscription_id = payload.get("subscription_id")

@@ -12,6 +12,7 @@ from functools import partial
 
 from millrace.domain.errors import Unavailable
 from millrace.domain.ledger import Ledger
+from millrace.domain.live_events import SYNC, overtaken
 from millrace.domain.page import Event, Page, contiguous
 from millrace.ports import Log, State, Together
 from millrace.ports_live import Connections, Subscription, Subscriptions, Wire
@@ -34,6 +35,8 @@ class Broadcast:
     farewell: Callable[[Subscription], str]
     """What an expired token is told before its connection is closed."""
     may_go_on: Callable[[], bool]
+    overtaken: Callable[[Subscription, int, int, int], Sequence[str]] = overtaken
+    """What a subscription is told when the events from one position up to another are gone, at a time."""
 
     def __call__(self, ledger: Ledger) -> bool:
         """True when the head was reached; False when time ran out or another fan-out moved the cursor first."""
@@ -77,11 +80,21 @@ class Broadcast:
             if gone_live is None:
                 return True
             subscription = gone_live
-        wanted = [event for event in events if concerns(subscription, event)]
-        if wanted and subscription.expires_ms <= now:
+        gone = [event.position for event in events if is_lost(subscription, event)]
+        wanted = [event for event in events if concerns(subscription, event) and not gone]
+        if (wanted or gone) and subscription.expires_ms <= now:
             self._post(subscription, self.farewell(subscription))
             return False
+        if gone:
+            return self._end(subscription, gone[0], gone[-1] + 1, now)
         return all(self._post(subscription, self.render(subscription, event)) for event in wanted)
+
+    def _end(self, subscription: Subscription, lost: int, left: int, now: int) -> bool:
+        """A subscription that the floor overtook is told so and ends; its connection stays."""
+        told = all(self._post(subscription, text) for text in self.overtaken(subscription, lost, left, now))
+        if told:
+            self.subscriptions.remove(subscription.connection, subscription.id)
+        return told
 
     def _post(self, subscription: Subscription, text: str) -> bool:
         try:
@@ -107,6 +120,11 @@ def _slices(pages: Iterable[Page]) -> Iterator[list[Page]]:
         events += len(page.records)
     if taken:
         yield taken
+
+
+def is_lost(subscription: Subscription, event: Event) -> bool:
+    """Pruned before it was sent to a subscription that wants every event. A sync is told by its next page (S6)."""
+    return event.record.body is None and event.position > subscription.after and subscription.id != SYNC
 
 
 def concerns(subscription: Subscription, event: Event) -> bool:

@@ -10,6 +10,8 @@ from millrace.domain.ledger import Ledger, bucket_end
 from millrace.domain.page import Page, contiguous
 from millrace.ports import Log, Run, Together
 
+READ_AT_ONCE = 1_000
+
 
 @dataclass(frozen=True, slots=True)
 class ReadLog:
@@ -50,3 +52,19 @@ class ReadLog:
     def _holding(self, ledger: Ledger, after: int) -> Run:
         page = self.log.holding(ledger, after + 1)
         return Run([page] if page is not None and page.end > after else [])
+
+
+def retained_from(log: Log, together: Together, ledger: Ledger, floor: int, head: int) -> int:
+    """The first position from the floor on whose body is there. Pruning empties pages before it raises the floor."""
+    at, want = floor - 1, 1
+    while at < head:
+        pages = ReadLog(log, together)(ledger, at, head, want)
+        for page in pages:
+            for event in page.events():
+                if event.position > at and event.record.body is not None:
+                    return event.position
+                at = max(at, event.position)
+        if not pages:
+            break
+        want = READ_AT_ONCE
+    return at + 1

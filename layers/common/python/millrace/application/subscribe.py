@@ -9,14 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from millrace.application.broadcast import concerns
+from millrace.application.broadcast import concerns, is_lost
 from millrace.application.heads import Heads, newest
-from millrace.application.read_log import ReadLog
+from millrace.application.read_log import ReadLog, retained_from
 from millrace.domain.errors import BadRequest, MillraceError, Unavailable
 from millrace.domain.ledger import Ledger
 from millrace.domain.page import Event
 from millrace.ports import Log, State, Together
 from millrace.ports_live import Subscription, Subscriptions
+
+
+class Overtaken(MillraceError):
+    """The floor has passed what a subscription was still to be sent: `lost` is the first position that is gone."""
+
+    def __init__(self, lost: int, left: int, watermark: int) -> None:
+        super().__init__("Events that were still to be sent are gone.")
+        self.lost, self.left, self.watermark = lost, left, watermark
+
 
 MAX_SNAPSHOT = 1_000
 BATCH = 200
@@ -37,11 +46,12 @@ class Subscribe:
         self,
         subscription: Subscription,
         start: Callable[[int, int], int],
-        opened: Callable[[int], bool],
+        opened: Callable[[int, int], bool],
         send: Callable[[Subscription, str, Event], bool],
     ) -> bool:
-        """`start` picks the position to begin after, given floor and head; `opened` announces the watermark; `send`
-        posts one event of a phase. False as soon as either says that the connection is gone."""
+        """`start` picks the position to begin after, given the first retained position and the head; `opened` announces
+        the watermark and where it begins; `send` posts one event of a phase. False as soon as either says that the
+        connection is gone. Raises `Overtaken` when what is to be sent was pruned."""
         mine = replace(subscription, after=0, sender_until_ms=self.clock() + SENDER_MS)
         self.subscriptions.add(mine)
         try:
@@ -54,20 +64,20 @@ class Subscribe:
         self,
         mine: Subscription,
         start: Callable[[int, int], int],
-        opened: Callable[[int], bool],
+        opened: Callable[[int, int], bool],
         send: Callable[[Subscription, str, Event], bool],
     ) -> bool:
         ledger = Ledger.to_read(mine.ledger)
         marks = self.state.marks(ledger)
         watermark = newest(self.log, self.heads, ledger, marks.hint)
-        begin = start(marks.floor, watermark)
+        begin = start(retained_from(self.log, self.together, ledger, marks.floor, watermark), watermark)
         if watermark - begin > MAX_SNAPSHOT:
             raise BadRequest(
                 f"More than {MAX_SNAPSHOT} events lie before the live point; read them over HTTP first.",
                 field="payload",
                 events=watermark - begin,
             )
-        if not opened(watermark) or not self._send(mine, "snapshot", begin, watermark, send):
+        if not opened(watermark, begin) or not self._send(mine, "snapshot", begin, watermark, send):
             return False
         sent = max(watermark, begin)
         while (noted := self.subscriptions.go_live(mine, sent)) is not None:
@@ -85,11 +95,18 @@ class Subscribe:
         send: Callable[[Subscription, str, Event], bool],
     ) -> bool:
         for event in self._events(subscription, after, through):
+            if is_lost(subscription, event):
+                raise self._overtaken(subscription, event.position, through)
             if self.clock() > subscription.sender_until_ms:
                 raise Unavailable("The snapshot took too long; read over HTTP first, then subscribe from there.")
             if not send(subscription, phase, event):
                 return False
         return True
+
+    def _overtaken(self, subscription: Subscription, lost: int, through: int) -> Overtaken:
+        ledger = Ledger.to_read(subscription.ledger)
+        left = retained_from(self.log, self.together, ledger, max(lost, self.state.marks(ledger).floor), through)
+        return Overtaken(lost, left, through)
 
     def _events(self, subscription: Subscription, after: int, through: int) -> Iterator[Event]:
         read, ledger, at, empty = ReadLog(self.log, self.together), Ledger.to_read(subscription.ledger), after, 0
@@ -100,6 +117,7 @@ class Subscribe:
                 raise Unavailable("The log cannot be read up to its head now.")
             for page in pages:
                 for event in page.events():
-                    if at < event.position <= through and concerns(subscription, event):
+                    wanted = is_lost(subscription, event) or concerns(subscription, event)
+                    if at < event.position <= through and wanted:
                         yield event
                 at = max(at, min(page.end, through))

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from millrace.domain import dialects
+from millrace.domain.errors import BadRequest
 from millrace.domain.ledger import split_key
 from millrace.domain.messages import PROTOCOL, SocketError, error_message, message, to_text
 from millrace.domain.page import Event
+from millrace.domain.streams.errors import StreamDegraded
+from millrace.domain.streams.gap import gap_event
 from millrace.domain.sync_read import event_json
 
 SYNC = "sync"
@@ -60,6 +64,30 @@ def subscribed_event(dialect: str, project: str, subscription_id: str, phase: st
     content[POSITION_NAMES[split_key(ledger)[0]]] = event.position
     payload = {"subscription_id": subscription_id, "phase": phase, "event": content}
     return to_text(dialects.write(dialect, message("event", payload), project=project))
+
+
+def gap(dialect: str, project: str, subscription_id: str, phase: str, event: Mapping[str, Any]) -> str:
+    """A StreamGap of the hub's own, as a subscription gets it."""
+    payload = {"subscription_id": subscription_id, "phase": phase, "event": event}
+    return to_text(dialects.write(dialect, message("event", payload), project=project))
+
+
+def overtaken(to: Addressee, expected: int, observed: int, now_ms: int, watermark: int = 0) -> list[str]:
+    """What a subscription is told when history it has not seen is gone (T7): the gap, if it is a stream, and an error.
+
+    `expected` is the first position it missed, `observed` the first that may still be there.
+    """
+    told, names = [], split_key(to.ledger)
+    if names[0] == "streams":
+        phase = "snapshot" if observed - 1 <= watermark else "live"
+        lost = gap_event(names[2], names[3], expected, observed, now_ms)
+        told.append(gap(to.dialect, to.project, to.id, phase, lost))
+        text = "The subscription has ended: events it had not been sent were pruned. Subscribe again."
+        error = error_message(StreamDegraded(text, subscription_id=to.id, floor_seq_no=observed))
+    else:
+        text = "The subscription has ended: events it had not been sent were pruned. Replay what is retained."
+        error = error_message(BadRequest(text, subscription_id=to.id, prunedThrough=observed - 1))
+    return [*told, to_text(dialects.write(to.dialect, error, project=to.project))]
 
 
 def expired(dialect: str, project: str) -> str:

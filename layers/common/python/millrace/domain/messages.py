@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from millrace.domain.errors import MillraceError
+from millrace.domain.streams.errors import SdkError
 from millrace.domain.sync_read import LIMIT_DEFAULT, LIMIT_MAX, LIMIT_MIN
 from millrace.domain.sync_submit import MAX_BATCH, MAX_EVENT_BYTES, MAX_PARTITIONS
 
@@ -50,11 +51,15 @@ def message(kind: str, payload: Any, msg_id: Any = None) -> Message:
 
 
 def error_message(error: MillraceError, msg_id: Any = None) -> Message:
-    """S15's codes: what HTTP calls too_large or not_found is a bad_request here."""
-    code = error.said if isinstance(error, SocketError) else error.code
+    """S15's codes: what HTTP calls too_large or not_found is a bad_request here. An SDK error is in the details."""
+    if isinstance(error, SdkError):
+        details = error.body()
+        code = {403: "forbidden", 429: "rate_limited"}.get(error.status, "bad_request")
+    else:
+        details = dict(error.details)
+        code = error.said if isinstance(error, SocketError) else error.code
     if code in {"too_large", "not_found", "conflict"}:
         code = "bad_request"
-    details = dict(error.details)
     if error.retry_after_ms is not None:
         details["retry_after_ms"] = error.retry_after_ms
     return message("error", {"code": code, "message": error.message, "details": details}, msg_id)

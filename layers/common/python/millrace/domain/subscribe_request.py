@@ -20,6 +20,10 @@ class SubscribeRequest:
     start: Callable[[int, int], int]
     """The position to begin after, given the floor and the head."""
     announces_watermark: bool
+    cursor: tuple[str, str, str] | None = None
+    """A stream's runtime and id, and the cursor to begin after; then `start` does not count."""
+    tells_gap: bool = False
+    """It begins at what is retained: if that is not position 1, the gap below is told first."""
 
 
 def realtime_ledger(tenant: str, session_id: str) -> Ledger:
@@ -46,10 +50,21 @@ def check_subscribe(payload: Mapping[str, Any], identity: Identity) -> Subscribe
     if kind == "stream":
         runtime, stream = _name(payload, "runtime_id"), _name(payload, "stream_id")
         _require(identity, f"runtime:{runtime}")
-        start = payload.get("start", "snapshot")
+        start, cursor = payload.get("start", "snapshot"), payload.get("cursor")
         if not isinstance(start, str) or start not in STARTS:
             raise BadRequest(f"start must be one of {', '.join(STARTS)}.", field="start", value_class=kind_of(start))
-        return SubscribeRequest(stream_ledger(identity.tenant, runtime, stream), STARTS[start], True)
+        if cursor is not None and not isinstance(cursor, str):
+            raise BadRequest("cursor must be a string.", field="cursor", value_class=kind_of(cursor))
+        if cursor is not None and payload.get("start") is not None:
+            raise BadRequest("Give a start or a cursor, not both.", field="cursor")
+        place = None if cursor is None else (runtime, stream, cursor)
+        return SubscribeRequest(
+            stream_ledger(identity.tenant, runtime, stream),
+            STARTS[start],
+            True,
+            place,
+            start != "tail" and cursor is None,
+        )
     raise BadRequest("kind must be session or stream.", field="kind", value_class=kind_of(kind))
 
 

@@ -117,7 +117,8 @@ def endpoint(
             request.noted.update(code=error.code, reason=error.message, details=dict(error.details))
         except Exception:  # noqa: BLE001 - the last line of defence: the caller gets an answer, we get the trace
             observe.logger().exception("unexpected_error", route=request.route)
-            response = refusal(MillraceError("Something went wrong on our side; the same request again is safe."))
+            unknown = MillraceError("Something went wrong on our side; the same request again is safe.")
+            response = (refuse or refusal)(unknown)
         observe.logger().info(
             "request",
             **observe.fields(
@@ -135,13 +136,18 @@ def endpoint(
 
 
 def refusal(error: MillraceError) -> Response:
+    body = {"code": error.code, "message": error.message, "details": dict(error.details)}
+    return Response(json.dumps(body), error.status, headers=retry_headers(error))
+
+
+def retry_headers(error: MillraceError) -> dict[str, str]:
+    """What a client should do next, as headers say it."""
     headers = {}
     if error.retry_after_ms is not None:
         headers["retry-after"] = str(max(1, error.retry_after_ms // 1000))
     if error.status == 401:
         headers["www-authenticate"] = "Bearer"
-    body = {"code": error.code, "message": error.message, "details": dict(error.details)}
-    return Response(json.dumps(body), error.status, headers=headers)
+    return headers
 
 
 def _encode(response: Response, request: Request) -> Answer:

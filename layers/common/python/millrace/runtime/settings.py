@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from typing import Any
 
 
 def setting(name: str, default: str | None = None) -> str:
@@ -23,4 +24,10 @@ def origins() -> frozenset[str]:
 def profiles() -> Mapping[str, str]:
     """`tenant/project` → profile of the sync contract."""
     chosen: Mapping[str, str] = json.loads(setting("PROJECT_PROFILES", "{}"))
+    return chosen
+
+
+def privacy() -> Mapping[str, Any]:
+    """The privacy policy's own fields, beyond the built-in classes."""
+    chosen: Mapping[str, Any] = json.loads(setting("PRIVACY_POLICY", "{}"))
     return chosen

@@ -149,9 +149,10 @@ def replay() -> Replay:
 
 @cache
 def transcripts() -> Transcripts:
+    from millrace.adapters.dynamodb.projections import DynamoProjections
     from millrace.application.transcripts import Transcripts
 
-    return Transcripts(replay(), realtime_state())
+    return Transcripts(replay(), DynamoProjections(dynamodb(), setting("STATE_TABLE"), "transcript"))
 
 
 @cache
@@ -233,8 +234,15 @@ def converse() -> Converse:
         wire(),
         now_ms,
         lambda: os.urandom(8).hex(),
+        resume=_resume,
     )
     return Converse(connections(), subscriptions(), wire(), answers, now_ms, pause)
+
+
+def _resume(tenant: str, runtime_id: str, stream_id: str, cursor: str) -> int:
+    from millrace.runtime import stream_wiring
+
+    return stream_wiring.poll().resume(tenant, runtime_id, stream_id, cursor)
 
 
 def broadcast(may_go_on: Callable[[], bool]) -> Broadcast:

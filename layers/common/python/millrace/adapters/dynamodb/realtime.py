@@ -1,9 +1,7 @@
-"""The realtime contract's own state in DynamoDB: counters, checkpoints, stored transcripts, sessions of a tenant."""
+"""The realtime contract's own state in DynamoDB: counters, checkpoints, sessions of a tenant."""
 
 from __future__ import annotations
 
-import json
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -13,12 +11,10 @@ from millrace.adapters.aws_errors import applied, translated
 from millrace.adapters.dynamodb.state import SHARDS, query_all, registry_key
 from millrace.domain.ledger import Ledger, join_key
 from millrace.ports import Together
-from millrace.ports_realtime import Projection, Watermark
+from millrace.ports_realtime import Watermark
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-
-MAX_PROJECTION_BYTES = 300_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,30 +69,6 @@ class DynamoRealtime:
             return None
         sequence = int(item["q"]["N"]) if "q" in item else None
         return Watermark(item["ts"]["S"], int(item["t"]["N"]), item["e"]["S"], sequence)
-
-    def load(self, session: Ledger) -> Projection:
-        item = self._get(f"transcript#{session.name}", "projection")
-        if not item:
-            return Projection(0, {})
-        return Projection(int(item["v"]["N"]), json.loads(zlib.decompress(item["d"]["B"])))
-
-    def store(self, session: Ledger, projection: Projection, before: int) -> None:
-        packed = zlib.compress(json.dumps(projection.state, separators=(",", ":")).encode(), 1)
-        if len(packed) > MAX_PROJECTION_BYTES:
-            return
-        item: dict[str, Any] = {
-            **_key(f"transcript#{session.name}", "projection"),
-            "v": {"N": str(projection.through)},
-            "d": {"B": packed},
-        }
-        applied(
-            lambda: self.client.put_item(
-                TableName=self.table,
-                Item=item,
-                ConditionExpression="attribute_not_exists(p) OR v = :before",
-                ExpressionAttributeValues={":before": {"N": str(before)}},
-            )
-        )
 
     def of_tenant(self, tenant: str) -> Iterable[Ledger]:
         prefix = join_key("realtime", tenant)

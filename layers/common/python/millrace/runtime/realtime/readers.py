@@ -6,7 +6,8 @@ from millrace.domain.access import CONSUMER, OPERATOR
 from millrace.runtime import wiring
 from millrace.runtime.http import Request, Response
 from millrace.runtime.realtime.answers import replayed, to_json
-from millrace.runtime.realtime.requests import checkpoint_of, flag_of, replay_of, session_of
+from millrace.runtime.realtime.requests import checkpoint_of, replay_of, session_of
+from millrace.runtime.requests import flag_of
 
 
 def events(request: Request) -> Response:

@@ -13,24 +13,10 @@ from millrace.domain.ledger import Ledger
 from millrace.domain.subscribe_request import realtime_ledger
 from millrace.domain.sync_submit import kind_of
 from millrace.ports_realtime import Watermark
+from millrace.runtime.requests import whole
 
-MAX_BATCH = 100
 LIMIT_DEFAULT, LIMIT_MAX = 100, 500
 MAX_SEQUENCE = 2**53 - 1
-
-
-def events_of(body: Any) -> tuple[list[Any], bool]:
-    """The events of a publish request, and whether it was a batch. An envelope has no key `events`."""
-    if not isinstance(body, dict) or "events" not in body:
-        return [body], False
-    events = body["events"]
-    if not isinstance(events, list) or not 1 <= len(events) <= MAX_BATCH:
-        raise BadRequest(
-            f"events must be a list of 1 to {MAX_BATCH} events.", field="events", value_class=kind_of(events)
-        )
-    if body.keys() != {"events"}:
-        raise BadRequest("A batch has the key events and no other.", field="events")
-    return events, True
 
 
 def session_of(identity: Identity, session_id: str) -> Ledger:
@@ -55,10 +41,10 @@ def replay_of(query: Callable[[str], str | None]) -> ReplayRequest:
     if ts is not None and event_id is not None:
         watermark = Watermark(ts, _instant("afterTs", ts), event_id)
     return ReplayRequest(
-        None if after is None else _whole("afterSequence", after, 0, MAX_SEQUENCE),
+        None if after is None else whole("afterSequence", after, 0, MAX_SEQUENCE),
         consumer,
         watermark,
-        _whole("limit", query("limit") or str(LIMIT_DEFAULT), 1, LIMIT_MAX),
+        whole("limit", query("limit") or str(LIMIT_DEFAULT), 1, LIMIT_MAX),
     )
 
 
@@ -77,12 +63,6 @@ def checkpoint_of(body: Any) -> tuple[str, Watermark]:
     return consumer, Watermark(ts, _instant("watermarkTs", ts), event_id, sequence)
 
 
-def flag_of(field: str, text: str | None) -> bool:
-    if text not in (None, "true", "false"):
-        raise BadRequest(f"{field} must be true or false.", field=field)
-    return text == "true"
-
-
 def _name(field: str, value: Any, max_bytes: int = MAX_NAME_BYTES) -> str:
     if not isinstance(value, str) or not value.strip() or len(value.encode()) > max_bytes:
         rule = f"{field} must be a non-blank string of at most {max_bytes} bytes."
@@ -97,9 +77,3 @@ def _instant(field: str, text: str) -> int:
         raise BadRequest(
             f"{field} must be an ISO-8601 time in UTC, such as 2026-02-16T10:00:00.000Z.", field=field
         ) from error
-
-
-def _whole(field: str, text: str, low: int, high: int) -> int:
-    if not (text.isascii() and text.isdigit()) or len(text) > 16 or not low <= int(text) <= high:
-        raise BadRequest(f"{field} must be an integer from {low} to {high}.", field=field)
-    return int(text)

@@ -1,0 +1,85 @@
+"""Runtimes in DynamoDB: negotiation and grants side by side, so that an emission reads them in one call."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from millrace.adapters.aws_errors import applied, translated
+from millrace.adapters.dynamodb.state import SHARDS, query_all, registry_key
+from millrace.domain.ledger import Ledger, join_key
+from millrace.domain.streams.grant import Grant
+from millrace.domain.streams.negotiate import Negotiated
+from millrace.ports import Together
+from millrace.ports_streams import Runtime
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+NEGOTIATED = "negotiated"
+GRANT = "grant#"
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoRuntimes:
+    client: DynamoDBClient
+    table: str
+    together: Together
+
+    def load(self, tenant: str, runtime_id: str) -> Runtime:
+        negotiated, grants = None, []
+        for item in query_all(self.client, self.table, _runtime(tenant, runtime_id)):
+            content = json.loads(item["d"]["S"])
+            if item["s"]["S"] == NEGOTIATED:
+                negotiated = Negotiated.of(content)
+            else:
+                grants.append(Grant.of(content))
+        return Runtime(negotiated, grants)
+
+    def negotiate(self, tenant: str, runtime_id: str, negotiated: Negotiated) -> None:
+        self._put(tenant, runtime_id, NEGOTIATED, negotiated.stored())
+
+    def put_grant(self, tenant: str, grant: Grant) -> None:
+        self._put(tenant, grant.runtime_id, GRANT + grant.id, grant.stored())
+
+    def mark(self, stream: Ledger, subscription: str) -> bool:
+        item = _degraded(stream, subscription)
+        return applied(
+            lambda: self.client.put_item(TableName=self.table, Item=item, ConditionExpression="attribute_not_exists(p)")
+        )
+
+    def is_marked(self, stream: Ledger, subscription: str) -> bool:
+        with translated():
+            answer = self.client.get_item(
+                TableName=self.table, Key=_degraded(stream, subscription), ConsistentRead=True
+            )
+        return "Item" in answer
+
+    def of_runtime(self, tenant: str, runtime_id: str) -> Sequence[Ledger]:
+        prefix = join_key("streams", tenant, runtime_id) + "#"
+        calls = [partial(self._shard, shard, prefix) for shard in range(SHARDS)]
+        return [Ledger(name, name) for name in sorted(name for names in self.together(calls) for name in names)]
+
+    def _shard(self, shard: int, prefix: str) -> list[str]:
+        items: Iterator[Any] = query_all(self.client, self.table, registry_key(shard), prefix)
+        return [item["s"]["S"] for item in items]
+
+    def _put(self, tenant: str, runtime_id: str, sort: str, content: Any) -> None:
+        item = {
+            "p": {"S": _runtime(tenant, runtime_id)},
+            "s": {"S": sort},
+            "d": {"S": json.dumps(content, separators=(",", ":"))},
+        }
+        with translated():
+            self.client.put_item(TableName=self.table, Item=item)
+
+
+def _runtime(tenant: str, runtime_id: str) -> str:
+    return join_key("runtime", tenant, runtime_id)
+
+
+def _degraded(stream: Ledger, subscription: str) -> dict[str, Any]:
+    return {"p": {"S": f"degraded#{stream.name}"}, "s": {"S": subscription}}

@@ -1,0 +1,147 @@
+"""The streams contract over HTTP: what a request asks of the use cases, and how their errors are worded (T12)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from millrace.application.emit import Emitted, Result
+from millrace.domain.errors import BadRequest, MillraceError
+from millrace.domain.streams.errors import SdkError, as_sdk_error
+from millrace.runtime import observe
+from millrace.runtime import stream_wiring as wiring
+from millrace.runtime.http import Request, Response, retry_headers
+from millrace.runtime.requests import events_of, flag_of, whole
+
+MAX_NUMBER = 2**53 - 1
+MAX_AFTER_BYTES = 512
+
+
+def to_json(body: Any) -> str:
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+
+
+def refuse(error: MillraceError) -> Response:
+    said = as_sdk_error(error)
+    return Response(to_json(said.body()), said.status, headers=retry_headers(said))
+
+
+def negotiate(request: Request) -> Response:
+    identity = request.identity()
+    return Response(to_json(wiring.negotiate()(identity, request.path("runtime_id"), request.json())))
+
+
+def emit(request: Request) -> Response:
+    identity = request.identity()
+    sent, is_batch = events_of(request.json())
+    results = wiring.emit()(identity, request.path("runtime_id"), request.path("stream_id"), sent)
+    refused = [result for result in results if isinstance(result, SdkError)]
+    deduped = sum(isinstance(result, Emitted) and result.deduped for result in results)
+    emitted = len(results) - len(refused) - deduped
+    request.noted.update(emitted=emitted, deduped=deduped, refused=sorted({error.code for error in refused}))
+    observe.count({"Emitted": emitted, "Invalid": len(refused), "Deduped": deduped}, contract="streams")
+    if is_batch:
+        answers = [_answer(result, event) for result, event in zip(results, sent, strict=True)]
+        return Response(to_json({"results": answers}))
+    if refused:
+        raise refused[0]
+    return Response(to_json(_answer(results[0], sent[0])))
+
+
+def _answer(result: Result, event: Any) -> dict[str, Any]:
+    if isinstance(result, Emitted):
+        return {"event_id": result.event_id, "seq_no": result.position, "deduped": result.deduped}
+    known = event.get("event_id") if isinstance(event, dict) else None
+    return {**({"event_id": known[:256]} if isinstance(known, str) else {}), **result.body()}
+
+
+def poll(request: Request) -> Response:
+    identity = request.identity()
+    request.only_query("cursor", "max")
+    wanted = _number(request, "max", 0)
+    batch = wiring.poll()(
+        identity, request.path("runtime_id"), request.path("stream_id"), request.query("cursor"), wanted
+    )
+    request.noted.update(events=len(batch.events), dropped=batch.dropped_count)
+    events = b",".join(batch.events).decode()
+    rest = to_json({"next_cursor": batch.next_cursor, "dropped_count": batch.dropped_count})
+    return Response(f'{{"events":[{events}],{rest[1:]}')
+
+
+def status(request: Request) -> Response:
+    identity = request.identity()
+    request.only_query("rebuild")
+    rebuild = flag_of("rebuild", request.query("rebuild"))
+    return Response(to_json(wiring.runtime_status()(identity, request.path("runtime_id"), rebuild=rebuild)))
+
+
+def create_marker(request: Request) -> Response:
+    identity = request.identity()
+    return Response(to_json(wiring.markers().create(identity, request.path("runtime_id"), request.json())))
+
+
+def list_markers(request: Request) -> Response:
+    identity = request.identity()
+    request.only_query("cursor", "max", "topic_id")
+    page = wiring.markers().list(
+        identity,
+        request.path("runtime_id"),
+        request.query("cursor"),
+        _number(request, "max", 0),
+        request.query("topic_id"),
+    )
+    return Response(to_json(page))
+
+
+def move_marker(request: Request) -> Response:
+    identity = request.identity()
+    runtime_id, marker_id = request.path("runtime_id"), request.path("marker_id")
+    return Response(to_json(wiring.markers().move(identity, runtime_id, marker_id, request.json())))
+
+
+def delete_marker(request: Request) -> Response:
+    identity = request.identity()
+    request.only_query("expected_revision")
+    runtime_id, marker_id = request.path("runtime_id"), request.path("marker_id")
+    revision = _number(request, "expected_revision", 0)
+    return Response(to_json(wiring.markers().delete(identity, runtime_id, marker_id, revision)))
+
+
+def make_grant(request: Request) -> Response:
+    identity = request.identity()
+    return Response(to_json(wiring.diagnostics().grant(identity, request.path("runtime_id"), request.json())))
+
+
+def list_grants(request: Request) -> Response:
+    return Response(to_json(wiring.diagnostics().grants(request.identity(), request.path("runtime_id"))))
+
+
+def revoke_grant(request: Request) -> Response:
+    identity = request.identity()
+    request.only_query("grant_id")
+    grant_id = request.query("grant_id") or ""
+    return Response(to_json(wiring.diagnostics().revoke(identity, request.path("runtime_id"), grant_id)))
+
+
+def read_raw(request: Request) -> Response:
+    identity = request.identity()
+    request.only_query("after", "max")
+    limit = _number(request, "max", 1, 100)
+    runtime_id, grant_id = request.path("runtime_id"), request.path("grant_id")
+    after = request.query("after") or ""
+    if len(after.encode()) > MAX_AFTER_BYTES:
+        raise BadRequest("after must be the next_after of an earlier page.", field="after")
+    page = wiring.diagnostics().read(identity, runtime_id, grant_id, after, limit or 50)
+    return Response(to_json(page))
+
+
+def read_audit(request: Request) -> Response:
+    identity = request.identity()
+    request.only_query("after", "max")
+    after, limit = _number(request, "after", 0), _number(request, "max", 1, 500)
+    return Response(to_json(wiring.audit().read(identity, after or 0, limit or 100)))
+
+
+def _number(request: Request, name: str, low: int, high: int = MAX_NUMBER) -> int | None:
+    text = request.query(name)
+    return None if text is None else whole(name, text, low, high)
