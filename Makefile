@@ -69,9 +69,10 @@ soak: $(READY) ## run the simulator on many seeds (SEEDS=2000; ARGS='--first N')
 		$(BIN)/pytest -q -k "publishers or followers or sixteen" tests/e2e; fi
 
 .PHONY: openapi
-openapi: $(READY) ## write the served API description and the realtime events' pages and schemas from their models
+openapi: $(READY) ## write the served API description, the realtime events' pages and schemas, and the error catalogue from their models
 	@$(BIN)/python -m infra.openapi.build
 	@$(BIN)/python -m infra.realtime_docs
+	@$(BIN)/python -m infra.error_docs
 
 .PHONY: build
 build: $(SAM_READY) ## build the functions and the layer for AWS
