@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from tests.e2e.conftest import Hub
 from tests.e2e.shell import paste
@@ -12,8 +16,11 @@ from tests.e2e.shell import paste
 ROOT = Path(__file__).parents[2]
 
 
-def blocks() -> list[str]:
-    return re.findall(r"^```bash\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+PAGES = ["README.md", "docs/streams.md", "docs/privacy.md"]
+
+
+def blocks(page: str = "README.md", language: str = "bash") -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
 
 
 def test_the_readmes_commands_do_what_it_says(stack: Hub, tmp_path: Path) -> None:
@@ -31,7 +38,39 @@ def test_the_readmes_commands_do_what_it_says(stack: Hub, tmp_path: Path) -> Non
     assert "order-17-shipped" in run.stdout
 
 
-def test_every_file_the_readme_links_to_exists() -> None:
-    links = re.findall(r"\]\(([^)#:]+)\)", (ROOT / "README.md").read_text())
-    assert len(links) > 5
-    assert [link for link in links if not (ROOT / link).exists()] == []
+def test_the_commands_of_streams_and_privacy_do_what_the_pages_say(stack: Hub, tmp_path: Path) -> None:
+    stack.stack.write(tmp_path / ".local")
+    (tmp_path / ".venv").symlink_to(ROOT / ".venv")
+    settings = [line for line in blocks()[0].splitlines() if line.startswith(("URL=", "TOKEN="))]
+    run = paste("\n".join([*settings, *blocks("docs/streams.md"), *blocks("docs/privacy.md")]), tmp_path)
+    assert run.returncode == 0, run.stderr
+    answers = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
+    agreed, emitted, polled, status, made, moved, listed, deleted, told, grant, grants, audit = answers
+    assert agreed["effective_limits"]["max_poll_events"] == 32
+    assert emitted == {"event_id": "e-1", "seq_no": 1, "deduped": False}
+    assert polled["events"][0]["peer_id"].startswith("hmac:")
+    assert polled["events"][0]["payload"] == {"bytes": 120}
+    assert status["streams"][0]["projection"]["events"] == 1
+    assert [made["marker"]["revision"], moved["marker"]["revision"], deleted["revision"]] == [1, 2, 3]
+    assert [marker["marker_id"] for marker in listed["markers"]] == ["camp"]
+    assert [event["event_id"] for event in told["events"]] == ["marker-camp-1", "marker-camp-2", "marker-camp-3"]
+    assert grant["status"] == "active"
+    assert [one["grant_id"] for one in grants["grants"]] == [grant["grant_id"]]
+    assert audit["events"][-1]["action"] == "grant_made"
+    assert "never stored" not in run.stdout
+
+
+def test_the_clients_stream_example_runs(stack: Hub, capsys: pytest.CaptureFixture[str]) -> None:
+    (source,) = (block for block in blocks("clients/python/README.md", "python") if "def stream(" in block)
+    scope: dict[str, Any] = {}
+    exec(source, scope)  # the page's own example
+    asyncio.run(scope["stream"](stack.http_url, stack.token(partitions=["*"])))
+    printed = capsys.readouterr().out.splitlines()
+    assert printed == ["emitted 1", "1 RuntimeStateChanged", "camp is at revision 2"]
+
+
+@pytest.mark.parametrize("page", [*PAGES, "clients/python/README.md", "docs/contracts.md", "docs/errors.md"])
+def test_every_file_a_page_links_to_exists(page: str) -> None:
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (ROOT / page).read_text())
+    assert links
+    assert [link for link in links if not ((ROOT / page).parent / link).exists()] == []

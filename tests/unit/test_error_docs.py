@@ -18,7 +18,8 @@ def test_t12_an_error_says_what_it_is_and_what_to_do(kind: type[SdkError]) -> No
     body = kind("Why.", field="f").body()
     assert list(body) == ["machine_code", "category", "retryable", "is_user_actionable", "message", "details"]
     assert kind.code.startswith(f"SDK_{body['category'].upper()}_")
-    assert kind.advice.endswith(".") and kind.__doc__
+    assert kind.advice.endswith(".")
+    assert kind.__doc__
 
 
 def test_codes_are_unique() -> None:
