@@ -9,7 +9,7 @@ from functools import partial
 
 from rich.console import Console
 
-from tests.bench import cold_start, costs, cpu, crowd, live, packing, realtime, report, sync
+from tests.bench import cold_start, costs, cpu, crowd, live, packing, realtime, report, streams, sync
 
 SECTIONS: Mapping[str, Callable[[], report.Section]] = {
     "costs": costs.run,
@@ -19,6 +19,7 @@ SECTIONS: Mapping[str, Callable[[], report.Section]] = {
     "sync": sync.run,
     "live": live.run,
     "realtime": realtime.run,
+    "streams": streams.run,
 }
 
 

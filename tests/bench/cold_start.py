@@ -30,7 +30,9 @@ from aws_lambda_powertools.utilities.parameters import SecretsProvider
 SecretsProvider()"""
 
 LOGGER = "from millrace.runtime import observe, wiring\nobserve.logger()"
+STREAMS = "from millrace.runtime import stream_wiring"
 SECRET = "from aws_lambda_powertools.utilities.parameters import SecretsProvider\nSecretsProvider()"
+STREAM_SECRET = f"{SECRET}\nfrom millrace.adapters.clients import secrets_client\nsecrets_client()"
 FIRST_REQUEST: Mapping[str, str] = {
     "submit": f"{LOGGER}\nobserve._metrics()\nwiring.tokens()\nwiring.submit()\n{SECRET}",
     "sync": f"{LOGGER}\nwiring.tokens()\nwiring.sync()\n{SECRET}",
@@ -41,6 +43,11 @@ FIRST_REQUEST: Mapping[str, str] = {
     "sweep": f"{LOGGER}\nwiring.sweep(lambda: True)",
     "publish": f"{LOGGER}\nobserve._metrics()\nwiring.tokens()\nwiring.publish()\nwiring.realtime_state()\n{SECRET}",
     "replay": f"{LOGGER}\nwiring.tokens()\nwiring.transcripts()\nwiring.realtime_metrics()\n{SECRET}",
+    "emit": f"{LOGGER}\nobserve._metrics()\nwiring.tokens()\n{STREAMS}\nstream_wiring.emit()\n{STREAM_SECRET}",
+    "poll": f"{LOGGER}\nwiring.tokens()\n{STREAMS}\nstream_wiring.poll()\n{STREAM_SECRET}",
+    "markers": f"{LOGGER}\nwiring.tokens()\n{STREAMS}\nstream_wiring.markers()\n{STREAM_SECRET}",
+    "diagnostics": f"{LOGGER}\nwiring.tokens()\n{STREAMS}\nstream_wiring.diagnostics()\n{STREAM_SECRET}",
+    "settle": f"{LOGGER}\n{STREAMS}\nstream_wiring.settle_markers(lambda: True)",
 }
 ENVIRONMENT: Mapping[str, str] = {
     "AWS_DEFAULT_REGION": "us-east-1",
@@ -53,11 +60,12 @@ ENVIRONMENT: Mapping[str, str] = {
     "TOKEN_ISSUER": "bench",
     "TOKEN_AUDIENCE": "bench",
     "TOKEN_SECRET_ARN": "bench",
+    "STREAM_SECRET_ARN": "bench",
     "INDEX_QUEUE_URL": "http://localhost/queue",
     "WAKE_QUEUE_URL": "http://localhost/wakes",
     "SOCKET_API_ID": "bench",
     "SOCKET_STAGE": "live",
-    **{f"{table}_TABLE": table.lower() for table in ("CLAIMS", "LOG", "STATE", "INDEX", "CONNECTIONS")},
+    **{f"{table}_TABLE": table.lower() for table in ("CLAIMS", "LOG", "STATE", "INDEX", "CONNECTIONS", "DIAGNOSTICS")},
 }
 
 

@@ -163,10 +163,10 @@ def transcripts(rig: Rig, utterances: int) -> dict[str, Counts]:
     id_ = _session(rig)
     told = spoken(utterances, next(_SEEDS), id_)
     session = stored(rig, told, 100)
-    few = STORE_AFTER - 1
+    enough = max(STORE_AFTER, len(told) // 10)
 
     def later(events: int) -> None:
-        stored(rig, mixed(events, next(_SEEDS), [id_]), events)
+        stored(rig, mixed(events, next(_SEEDS), [id_]), 100)
 
     def read() -> Counts:
         with rig.tally.measured() as counts:
@@ -176,10 +176,10 @@ def transcripts(rig: Rig, utterances: int) -> dict[str, Counts]:
 
     wanted = {event["payload"]["utteranceId"] for event in told}
     counted = {"first read": read(), "again: from the projection": read()}
-    later(few)
-    counted[f"after {few} more events"] = read()
+    later(enough - 1)
+    counted[f"after {enough - 1} more events"] = read()
     later(1)
-    counted[f"after {STORE_AFTER} more events, stored anew"] = read()
+    counted[f"after {enough} more events, stored anew"] = read()
     return counted
 
 

@@ -22,6 +22,10 @@ def value_size(value: Mapping[str, Any]) -> int:
         return len(content)
     if kind == "N":
         return _number_size(int(content))
+    if kind == "M":
+        return 3 + sum(1 + len(name.encode()) + value_size(member) for name, member in content.items())
+    if kind == "L":
+        return 3 + sum(1 + value_size(member) for member in content)
     raise ValueError(f"the bench stores no attribute of type {kind}")
 
 

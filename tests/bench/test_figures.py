@@ -13,6 +13,8 @@ from tests.bench.scenarios import duplicate, fresh, old_head
 from tests.bench.session_costs import SESSIONS, publishing, reader, stored, transcripts
 from tests.bench.session_events import mixed
 from tests.bench.sizes import item_size
+from tests.bench.stream_costs import ACROSS_BUCKETS, FEW, PER_PAGE, emission, markers, polls, transition
+from tests.bench.stream_events import stream_drafts
 from tests.bench.sync import ROUND_TRIPS, Stored, cycles
 
 
@@ -155,9 +157,67 @@ def test_a_transcript_is_read_from_its_projection(rig: Rig) -> None:
     assert again.reads["log"] < first.reads["log"]
 
 
+def test_the_stream_events_of_the_bench_are_half_a_kilobyte(kind: str) -> None:
+    assert {len(draft.body) for draft in stream_drafts(kind, 100, seed=0)} == {CONTENT_BYTES}
+
+
+@pytest.mark.parametrize("per_page", PER_PAGE)
+def test_a_poll_takes_two_round_trips_after_the_cursor_is_verified(rig: Rig, per_page: int) -> None:
+    """A page of 100 events takes five units to read: few events are not looked for in many pages, and at the head
+    there is only the runtime, the stream's marks, the subscription's, and a look behind the last page."""
+    counted = polls(rig, per_page, ACROSS_BUCKETS)
+    assert {name: cost.rounds for name, (_, cost) in counted.items()} == dict.fromkeys(counted, ROUND_TRIPS)
+    assert max(cost.calls for _, cost in counted.values()) <= 5
+    assert not any(cost.writes for _, cost in counted.values())
+    _, few = counted[f"with a cursor, max {FEW}"]
+    assert few.counts.reads["log"] <= 6
+    _, empty = counted["at the head"]
+    assert (empty.calls, empty.reads) == (4, 4)
+
+
+def test_a_stream_event_costs_what_a_commit_does_and_one_read_of_its_runtime(rig: Rig, kind: str) -> None:
+    for events in (1, 25):
+        cost, bare = emission(rig, events, kind), fresh(rig, kind, events)
+        assert (cost.calls, cost.rounds, cost.reads) == (bare.calls + 1, bare.rounds + 1, 1)
+        assert cost.writes <= bare.units * events
+
+
+def test_a_duplicate_stream_event_costs_one_unit(rig: Rig) -> None:
+    for events in (1, 25):
+        cost = emission(rig, events, again=True)
+        assert (cost.writes, cost.calls) == (events, 4)
+
+
+def test_a_delivery_transition_writes_its_row_twice_beside_the_commit(rig: Rig) -> None:
+    cost = transition(rig, 1)
+    assert (cost.writes, cost.reads, cost.calls, cost.rounds) == (4, 2, 6, 6)
+    assert cost.counts.writes == {"state": 2, "claims": 1, "log": 1}
+
+
+def test_transitions_of_one_batch_do_not_wait_for_each_other(rig: Rig) -> None:
+    cost = transition(rig, 25)
+    assert (cost.calls, cost.rounds) == (3 * 25 + 3, 6)
+    assert cost.counts.calls_to("claims", "log") == 2
+
+
+def test_a_transition_sent_again_writes_no_row(rig: Rig) -> None:
+    cost = transition(rig, 1, again=True)
+    assert cost.counts.writes == {"claims": 1}
+
+
+def test_a_marker_change_costs_six_units_and_a_refused_one_none(rig: Rig) -> None:
+    counted = markers(rig)
+    stale = counted.pop("move with a stale revision")
+    *changes, _ = counted.values()
+    assert [(change.writes, change.calls) for change in changes] == [(6, 8)] * 4
+    assert (stale.writes, stale.calls) == (0, 2)
+
+
 def test_the_units_reported_for_writes_follow_the_size_rules(rig: Rig) -> None:
     for size in (1, 2, 3, 25, 100):
         fresh(rig, "random", size)
+    for state in ("queued", "in_flight", "sent"):
+        transition(rig, 3, (state,))
     assert rig.tally.checked >= 10
     assert rig.tally.differing == []
 
@@ -165,3 +225,5 @@ def test_the_units_reported_for_writes_follow_the_size_rules(rig: Rig) -> None:
 def test_the_size_rules_count_names_text_bytes_and_pairs_of_digits() -> None:
     item = {"ab": {"S": "é"}, "c": {"B": b"123"}, "d": {"N": "12345"}, "e": {"N": "0"}, "f": {"N": "1200"}}
     assert item_size(item) == (2 + 2) + (1 + 3) + (1 + 4) + (1 + 1) + (1 + 2)
+    assert item_size({"l": {"L": [{"S": "ab"}, {"N": "1"}]}}) == 1 + 3 + (1 + 2) + (1 + 2)
+    assert item_size({"m": {"M": {"ab": {"S": "cd"}, "e": {"B": b"f"}}}}) == 1 + 3 + (1 + 2 + 2) + (1 + 1 + 1)

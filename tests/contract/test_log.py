@@ -53,6 +53,17 @@ def test_reads_are_in_order_bounded_and_stay_in_their_bucket(adapters: Adapters)
     assert not adapters.log.read(LEDGER, 0).more
 
 
+def test_a_read_ends_with_the_last_page_that_starts_at_its_bound(adapters: Adapters) -> None:
+    pages = [page(1, 4), page(5), page(6, 2), page(BUCKET + 1)]
+    for each in pages:
+        adapters.log.append(LEDGER, each)
+    for through, found in ((1, 1), (4, 1), (5, 2), (6, 3), (BUCKET + 1, 3)):
+        run = adapters.log.read(LEDGER, 0, through=through)
+        assert (run.pages, run.more) == (pages[:found], False)
+    assert adapters.log.read(LEDGER, 4, 1, 6).pages == pages[1:2]
+    assert adapters.log.read(LEDGER, 5, through=5).pages == []
+
+
 def test_the_page_of_a_position_is_the_last_that_starts_at_or_below_it(adapters: Adapters) -> None:
     pages = [page(1, 4), page(5, 3)]
     for each in pages:

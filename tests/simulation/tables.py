@@ -41,6 +41,8 @@ class Process:
         fate = self.rng.random()
         if fate < self.trouble * 0.2:
             raise Killed
+        if fate < self.trouble * 0.3:
+            raise Throttled("slow down")
         if fate < self.trouble * 0.4:
             raise Unavailable("error before effect")
         result = effect()
@@ -101,13 +103,13 @@ class FaultyLog:
     def append(self, ledger: Ledger, page: Page) -> Page | None:
         return self.process.call(lambda: self.inner.append(ledger, page))
 
-    def read(self, ledger: Ledger, after: int, limit: int | None = None) -> Run:
+    def read(self, ledger: Ledger, after: int, limit: int | None = None, through: int | None = None) -> Run:
         """A query is no snapshot: its upper part may be younger than its lower part, and it may stop early."""
-        lower = self.process.call(lambda: self.inner.read(ledger, after))
+        lower = self.process.call(lambda: self.inner.read(ledger, after, through=through))
         split = after + self.process.rng.randint(0, 6)
         pages = [page for page in lower.pages if page.first <= split]
         self.process.scheduler.pause()
-        pages += [page for page in self.inner.read(ledger, after).pages if page.first > split]
+        pages += [page for page in self.inner.read(ledger, after, through=through).pages if page.first > split]
         cut = self.process.rng.choice((limit, limit, 1, 3)) if limit is None else limit
         return Run(pages, more=lower.more) if cut is None else Run(pages[:cut], more=len(pages) > cut)
 

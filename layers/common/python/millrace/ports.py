@@ -40,7 +40,7 @@ class Claims(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Pages in order as one read found them; holes are possible. `more`: the bucket holds further pages."""
+    """Pages in order as one read found them; holes are possible. `more`: there are further ones to read."""
 
     pages: Sequence[Page]
     more: bool = False
@@ -50,8 +50,8 @@ class Log(Protocol):
     def append(self, ledger: Ledger, page: Page) -> Page | None:
         """Create the page, or return the page that already holds its first position. Never overwrites."""
 
-    def read(self, ledger: Ledger, after: int, limit: int | None = None) -> Run:
-        """Pages with `first` > `after` in the bucket of `after` + 1, strongly consistent."""
+    def read(self, ledger: Ledger, after: int, limit: int | None = None, through: int | None = None) -> Run:
+        """Pages with `after` < `first` ≤ `through` in the bucket of `after` + 1, strongly consistent."""
 
     def holding(self, ledger: Ledger, position: int) -> Page | None:
         """The last page with `first` ≤ `position` in its bucket, strongly consistent: that position's, if it exists."""

@@ -56,6 +56,12 @@ class Row:
     content: Mapping[str, Any]
     nonce: str
     pending: Announcement | None = None
+    trail: Sequence[str] = ()
+    """The nonces of some versions before this one, the latest last."""
+
+    @property
+    def nonces(self) -> Sequence[str]:
+        return (*self.trail, self.nonce)
 
 
 class Rows(Protocol):
@@ -63,8 +69,8 @@ class Rows(Protocol):
         """Strongly consistent."""
 
     def put(self, group: str, key: str, row: Row) -> Row | None:
-        """Store it if the stored version is one less (none is 0), else return the stored row. Its own nonce in that
-        one means that the write had happened, and the answer was lost."""
+        """Store it if the stored version is one less (none is 0), else return the stored row, of version 0 if there is
+        none. Its own nonce among that one's means that the write had happened, and the answer was lost."""
 
     def settle(self, group: str, key: str, version: int) -> None:
         """Forget what is pending, if the row still has this version."""
@@ -105,7 +111,7 @@ class RawEntry:
 
 class RawValues(Protocol):
     def keep(self, grant_id: str, entries: Sequence[RawEntry], expires_ms: int) -> None:
-        """All of them, durable on return. The same entry again changes nothing."""
+        """All of them, durable on return. One of the same stream and position again changes nothing."""
 
     def page(self, grant_id: str, after: str, limit: int) -> tuple[Sequence[RawEntry], str | None]:
         """In an order of its own; and where to go on, if there is more."""

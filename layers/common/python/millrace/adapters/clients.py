@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from typing import TYPE_CHECKING
 
 import boto3
@@ -14,6 +15,7 @@ from millrace.adapters.aws_errors import translated
 if TYPE_CHECKING:
     from mypy_boto3_apigatewaymanagementapi import ApiGatewayManagementApiClient
     from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_secretsmanager import SecretsManagerClient
     from mypy_boto3_sqs import SQSClient
 
 _CONFIG = Config(
@@ -47,6 +49,11 @@ def socket_client(api_id: str, stage: str) -> ApiGatewayManagementApiClient:
     return boto3.client("apigatewaymanagementapi", endpoint_url=url, config=_SOCKET_CONFIG)
 
 
+@cache
+def secrets_client() -> SecretsManagerClient:
+    return boto3.client("secretsmanager", config=_CONFIG)
+
+
 def read_secret(arn: str, max_age_seconds: int) -> str:
     """A secret's text, kept in memory for `max_age_seconds`."""
     return str(get_secret(arn, max_age=max_age_seconds))
@@ -54,7 +61,7 @@ def read_secret(arn: str, max_age_seconds: int) -> str:
 
 def read_secret_stage(arn: str, stage: str) -> str | None:
     """A secret's text at a stage of its rotation; None if no version is at that stage."""
-    client = boto3.client("secretsmanager", config=_CONFIG)
+    client = secrets_client()
     with translated():
         try:
             return client.get_secret_value(SecretId=arn, VersionStage=stage)["SecretString"]

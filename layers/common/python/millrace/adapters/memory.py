@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from millrace.domain.ledger import Ledger, bucket_of
+from millrace.domain.ledger import Ledger, bucket_end, bucket_of
 from millrace.domain.page import Page
 from millrace.ports import Claim, Claimed, IndexRow, IndexRows, Marks, Run
 
@@ -52,11 +52,11 @@ class MemoryLog:
             pages[page.first] = page
         return winner
 
-    def read(self, ledger: Ledger, after: int, limit: int | None = None) -> Run:
+    def read(self, ledger: Ledger, after: int, limit: int | None = None, through: int | None = None) -> Run:
+        last = bucket_end(after + 1) if through is None else min(through, bucket_end(after + 1))
         with self.lock:
             pages = self.pages.get(ledger.name, {})
-            bucket = bucket_of(after + 1)
-            found = [pages[first] for first in sorted(pages) if first > after and bucket_of(first) == bucket]
+            found = [pages[first] for first in sorted(pages) if after < first <= last]
         taken = found if limit is None else found[:limit]
         return Run(taken, more=len(taken) < len(found))
 

@@ -63,7 +63,7 @@ class MemoryRows:
         with self.lock:
             stored = self.items.get((group, key))
             if (stored.version if stored else 0) != row.version - 1:
-                return stored
+                return stored or Row(0, {}, "")
             self.items[group, key] = row
             return None
 

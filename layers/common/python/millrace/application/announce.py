@@ -17,6 +17,8 @@ from millrace.domain.page import Origin
 from millrace.ports_streams import Announcement, Row, Rows
 
 TRIES = 12
+TRAIL = 8
+"""How many changes by others may lie between a write and the storage client's own retry of it."""
 
 Content = Mapping[str, Any]
 Decide = Callable[[Row | None], tuple[Content, Announcement] | None]
@@ -46,9 +48,9 @@ class Announce:
             decided = decide(row)
             if decided is None:
                 return row or Row(0, {}, ""), False
-            mine = Row((row.version if row else 0) + 1, decided[0], self.nonce(), decided[1])
+            mine = self._after(row, *decided)
             winner = self.rows.put(group, key, mine)
-            if winner is None or winner.nonce == mine.nonce:
+            if winner is None or mine.nonce in winner.nonces:
                 return mine, True
             row = winner
         raise Contention("Too many writers on this; send the same request again.")
@@ -75,4 +77,8 @@ class Announce:
         if position is not None:
             self.rows.settle(group, key, row.version)
         else:
-            self.rows.put(group, key, Row(row.version + 1, self.undo(row.content), self.nonce()))
+            self.rows.put(group, key, self._after(row, self.undo(row.content)))
+
+    def _after(self, row: Row | None, content: Content, pending: Announcement | None = None) -> Row:
+        before, trail = (row.version, row.nonces[-TRAIL:]) if row else (0, ())
+        return Row(before + 1, content, self.nonce(), pending, trail)

@@ -19,7 +19,7 @@ from millrace.domain.access import PRODUCER, Identity
 from millrace.domain.ledger import Ledger, join_key
 from millrace.domain.page import Origin
 from millrace.domain.streams import transition
-from millrace.domain.streams.envelope import Emission, check_event
+from millrace.domain.streams.envelope import Emission, check_event, check_name
 from millrace.domain.streams.errors import SdkError
 from millrace.domain.streams.grant import Grant
 from millrace.domain.streams.negotiate import Negotiated
@@ -66,6 +66,7 @@ class Emit:
         """One result per event, in order; one bad event hurts no other."""
         identity.require(PRODUCER)
         require_runtime(identity, runtime_id)
+        check_name("stream_id", stream_id)
         runtime = self.runtimes.load(identity.tenant, runtime_id)
         negotiated = require_negotiated(runtime)
         ledger = stream_ledger(identity.tenant, runtime_id, stream_id)
@@ -112,16 +113,16 @@ class _Batch:
     def add(self, number: int, emission: Emission) -> None:
         id_ = emission.draft.id
         known = self.segment.emissions.get(id_)
-        if known is not None:
-            if known.draft.digest != emission.draft.digest:
-                raise transition.conflict()
+        if known is not None and known.draft.digest == emission.draft.digest:
             self.segment.numbers[id_].append(number)
             return
-        if emission.is_transition:
+        message = emission.event["message_id"] if emission.is_transition else None
+        if message is not None:
             transition.target_state(emission)
-            if emission.event["message_id"] in self.segment.messages:
-                self.flush()
-            self.segment.messages.add(emission.event["message_id"])
+        if known is not None or message in self.segment.messages:
+            self.flush()  # an id that may have been refused, or the message's transition before this one
+        if message is not None:
+            self.segment.messages.add(message)
         self.segment.emissions[id_] = emission
         self.segment.numbers[id_] = [number]
 

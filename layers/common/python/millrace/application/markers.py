@@ -117,24 +117,31 @@ class Markers:
         kind: str,
         next_record: Callable[[Row | None], Mapping[str, Any]],
     ) -> dict[str, Any]:
-        """An intent first: if this process dies on the way, somebody else sees to the event."""
+        """An intent first: if this process dies on the way, somebody else sees to the event.
+
+        It is left once the change is known to be allowed; a refused one writes nothing.
+        """
         check_marker_id(marker_id)
         group = marker_group(identity.tenant, runtime_id)
         ledger = stream_ledger(identity.tenant, runtime_id, MARKER_STREAM)
+        intent, left = Intent(group, marker_id, self.new_id()), False
 
         def decide(row: Row | None) -> tuple[Content, Announcement]:
+            nonlocal left
             revision = row.version + 1 if row else 1
             record = {**next_record(row), "revision": revision, "updated_ts_ms": self.clock()}
             event = marker_event(runtime_id, kind, record)
             told = Announcement(ledger, make_draft(Sifted(event, event)), identity.client_id)
+            if not left:
+                self.intents.leave(intent, self.clock())
+                left = True
             return {"record": record, "deleted": kind == DELETED}, told
 
-        intent = Intent(group, marker_id, self.new_id())
-        self.intents.leave(intent, self.clock())
         try:
             row, _ = self.announce.change(group, marker_id, decide)
         except SdkError:
-            self.intents.clear(intent)
+            if left:
+                self.intents.clear(intent)
             raise
         try:
             self.announce.settle(group, marker_id, row)

@@ -62,7 +62,7 @@ class _Filling:
             raise BatchTooLarge(
                 "The next event alone is larger than a batch may be; negotiate a larger max_batch_bytes.",
                 seq_no=position,
-                event_bytes=len(text),
+                event_bytes=self.size + len(text) + 1,  # as a batch of its own: with this limit it fits
                 max_batch_bytes=self.limits.max_batch_bytes,
             )
         self.events.append(text)
@@ -120,31 +120,32 @@ class Poll:
 
     def _first(self, ledger: Ledger, marks: Marks, limits: Limits, wanted: int) -> tuple[_Filling, int]:
         """A poll without cursor begins at the floor, and says first what is gone below it."""
-        head = newest(self.log, self.heads, ledger, marks.hint)
         floor = marks.floor
-        filling = self._from_floor(ledger, floor, head, limits, wanted)
-        if filling.pruned and filling.at == floor - 1:
-            floor = retained_from(self.log, self.together, ledger, floor, head)
-            filling = self._from_floor(ledger, floor, head, limits, wanted)
+        filling = self._from_floor(ledger, floor, marks, limits, wanted)
+        if filling.at == floor - 1 and (filling.pruned or filling.full):  # or the gap has left no room to find out
+            floor = self._retained_from(ledger, floor, marks)
+            filling = self._from_floor(ledger, floor, marks, limits, wanted)
         return filling, floor - 1
 
-    def _from_floor(self, ledger: Ledger, floor: int, head: int, limits: Limits, wanted: int) -> _Filling:
+    def _from_floor(self, ledger: Ledger, floor: int, marks: Marks, limits: Limits, wanted: int) -> _Filling:
         filling = _Filling(limits, wanted, floor - 1)
         if floor > 1:
             runtime_id, stream_id = split_key(ledger.name)[2:]
             gap = gap_event(runtime_id, stream_id, 1, floor, self.clock())
             filling.add(json.dumps(gap, ensure_ascii=False, separators=(",", ":")).encode(), floor - 1)
-        self._fill(ledger, head, filling)
+        self._fill(ledger, filling, marks)
         return filling
 
     def _next(self, ledger: Ledger, place: Place, marks: Marks, limits: Limits, wanted: int) -> _Filling:
-        head = newest(self.log, self.heads, ledger, marks.hint)
         filling = _Filling(limits, wanted, place.position)
-        self._fill(ledger, head, filling)
+        self._fill(ledger, filling, marks)
         if filling.pruned and not filling.events:
-            left = retained_from(self.log, self.together, ledger, place.position + 1, head)
-            raise self._expire(ledger, place, left)
+            raise self._expire(ledger, place, self._retained_from(ledger, place.position + 1, marks))
         return filling
+
+    def _retained_from(self, ledger: Ledger, floor: int, marks: Marks) -> int:
+        head = newest(self.log, self.heads, ledger, marks.hint)
+        return retained_from(self.log, self.together, ledger, floor, head)
 
     def _check_place(self, ledger: Ledger, place: Place, floor: int, *, marked: bool) -> None:
         if marked:
@@ -159,18 +160,26 @@ class Poll:
         text = "Events after this cursor were pruned; poll without a cursor to start over at what is retained."
         return CursorExpired(text, field="cursor", cursor_seq_no=place.position, floor_seq_no=floor)
 
-    def _fill(self, ledger: Ledger, head: int, filling: _Filling) -> None:
-        """Up to the head, the batch's limits, a pruned event, or a page that cannot be read yet."""
-        read = ReadLog(self.log, self.together)
-        while filling.at < head and not filling.full:
-            before = filling.at
-            pages = read(ledger, before, head, min(filling.max_events - len(filling.events), READ_AT_ONCE))
+    def _fill(self, ledger: Ledger, filling: _Filling, marks: Marks) -> None:
+        """Up to the head, the batch's limits, a pruned event, or a page that cannot be read yet.
+
+        Nobody looks for the head first: a read that gives less than it was asked for has met it.
+        """
+        read, known = ReadLog(self.log, self.together), self.heads.recall(ledger)
+        at_page_end = filling.at == marks.hint or (known is not None and filling.at == known[0])
+        while not filling.full:
+            want = min(filling.max_events - len(filling.events), READ_AT_ONCE)
+            through = filling.at + want
+            pages = read(ledger, filling.at, through, want, at_page_end=at_page_end)
             for page in pages:
                 for event in page.events():
-                    if filling.at < event.position <= head and not _take(filling, event):
+                    if event.position > filling.at and not _take(filling, event):
                         return
-            if filling.at == before:
+            if filling.at < through:
+                if pages:
+                    self.heads.remember(ledger, filling.at)
                 return
+            at_page_end = True
 
 
 def _take(filling: _Filling, event: Event) -> bool:

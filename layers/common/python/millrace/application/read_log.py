@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from millrace.domain.ledger import Ledger, bucket_end
+from millrace.domain.ledger import BUCKET, Ledger, bucket_end
 from millrace.domain.page import Page, contiguous
 from millrace.ports import Log, Run, Together
 
 READ_AT_ONCE = 1_000
+FEW = BUCKET // 2
+"""Up to so many events are read and no more. Who wants more goes on, mostly, and reads buckets best whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,34 +20,41 @@ class ReadLog:
     log: Log
     together: Together
 
-    def __call__(self, ledger: Ledger, after: int, through: int, want: int, *, trips: int = 2) -> list[Page]:
+    def __call__(
+        self, ledger: Ledger, after: int, through: int, want: int, *, trips: int = 2, at_page_end: bool = False
+    ) -> list[Page]:
         """Pages without a hole from the one that holds `after` + 1 on, with about `want` events, none past `through`.
 
-        It may give fewer (a large or a very young range): the caller goes on from the last page it got.
+        It may give fewer (a large or a very young range): the caller goes on from the last page it got. A caller that
+        knows `after` to be a page's end spares the look at that page.
         """
         if after >= through:
             return []
-        runs = self.together(self._calls(ledger, after, min(through, after + want), want))
+        last = min(through, after + want)
+        read = partial(self.log.read, limit=want, through=last if want <= FEW else None)
+        runs = self.together(self._calls(ledger, after, last, read, at_page_end=at_page_end))
         pages: list[Page] = []
         for run in runs:
             pages.extend(run.pages)
             if run.more:
-                if trips > 1 and pages and pages[-1].end < min(through, after + want):
-                    pages.extend(self.log.read(ledger, pages[-1].end, want).pages)
+                if trips > 1 and pages and pages[-1].end < last:
+                    pages.extend(read(ledger, pages[-1].end).pages)
                 break
         if not pages or pages[0].first > after + 1:
             return []
         return [page for page in contiguous(pages, pages[0].first - 1) if page.first <= through]
 
-    def _calls(self, ledger: Ledger, after: int, through: int, want: int) -> list[Callable[[], Run]]:
+    def _calls(
+        self, ledger: Ledger, after: int, through: int, read: Callable[[Ledger, int], Run], *, at_page_end: bool
+    ) -> list[Callable[[], Run]]:
         """One read per bucket, and the page that `after` may lie inside of."""
         calls: list[Callable[[], Run]] = []
-        aligned = after == 0 or after == bucket_end(after)
+        aligned = at_page_end or after == 0 or after == bucket_end(after)
         if not aligned:
             calls.append(partial(self._holding, ledger, after))
         start = after if aligned else after + 1
         while start < through or start == after:
-            calls.append(partial(self.log.read, ledger, start, want))
+            calls.append(partial(read, ledger, start))
             start = bucket_end(start + 1)
         return calls
 

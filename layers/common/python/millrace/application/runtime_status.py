@@ -55,17 +55,18 @@ class RuntimeStatus:
             # What was pruned before it was folded is missing from here on, and the answer says so.
             folded, at = {**nothing(), "from_seq_no": marks.floor}, marks.floor - 1
         at = self._fold(stream, folded, at, head)
-        covers_more = folded["from_seq_no"] <= stored.state.get("from_seq_no", folded["from_seq_no"])
-        if at - stored.through >= STORE_AFTER or (rebuild and covers_more):
+        first = folded["from_seq_no"]
+        knows_less = first > stored.state.get("from_seq_no", first)
+        worth_storing = not knows_less if rebuild else at - stored.through >= STORE_AFTER
+        if worth_storing:
             self.projections.store(stream, Projection(at, folded), stored.through)
-        first = folded.pop("from_seq_no")
         return {
             "stream_id": split_key(stream.name)[3],
             "seq_no": at,
             "floor_seq_no": marks.floor,
             "from_seq_no": first,
             "complete": first == 1,
-            "projection": folded,
+            "projection": {name: value for name, value in folded.items() if name != "from_seq_no"},
         }
 
     def _fold(self, stream: Ledger, folded: Folded, at: int, head: int) -> int:

@@ -20,7 +20,8 @@ from millrace.ports_live import Subscription, Subscriptions
 
 
 class Overtaken(MillraceError):
-    """The floor has passed what a subscription was still to be sent: `lost` is the first position that is gone."""
+    """The floor has passed what a subscription was still to be sent: `lost` is the first position that is gone, `left`
+    the first that is there. A `watermark` of 0: the snapshot was over."""
 
     def __init__(self, lost: int, left: int, watermark: int) -> None:
         super().__init__("Events that were still to be sent are gone.")
@@ -96,17 +97,17 @@ class Subscribe:
     ) -> bool:
         for event in self._events(subscription, after, through):
             if is_lost(subscription, event):
-                raise self._overtaken(subscription, event.position, through)
+                raise self._overtaken(subscription, event.position, through, through if phase == "snapshot" else 0)
             if self.clock() > subscription.sender_until_ms:
                 raise Unavailable("The snapshot took too long; read over HTTP first, then subscribe from there.")
             if not send(subscription, phase, event):
                 return False
         return True
 
-    def _overtaken(self, subscription: Subscription, lost: int, through: int) -> Overtaken:
+    def _overtaken(self, subscription: Subscription, lost: int, through: int, watermark: int) -> Overtaken:
         ledger = Ledger.to_read(subscription.ledger)
         left = retained_from(self.log, self.together, ledger, max(lost, self.state.marks(ledger).floor), through)
-        return Overtaken(lost, left, through)
+        return Overtaken(lost, left, watermark)
 
     def _events(self, subscription: Subscription, after: int, through: int) -> Iterator[Event]:
         read, ledger, at, empty = ReadLog(self.log, self.together), Ledger.to_read(subscription.ledger), after, 0

@@ -32,6 +32,11 @@ def new_id() -> str:
     return os.urandom(16).hex()
 
 
+def row_nonce() -> str:
+    """Tells the last few writers of one row apart; each row carries several."""
+    return os.urandom(8).hex()
+
+
 @cache
 def keys() -> StagedKeys:
     from millrace.adapters.clients import read_secret_stage
@@ -95,7 +100,7 @@ def emit() -> Emit:
     from millrace.application.emit import Emit
     from millrace.domain.streams.transition import undone
 
-    announce = Announce(rows(), wiring.commit(), new_id, wiring.pause, undone)
+    announce = Announce(rows(), wiring.commit(), row_nonce, wiring.pause, undone)
     return Emit(
         wiring.commit(),
         announce,
@@ -141,7 +146,7 @@ def runtime_status() -> RuntimeStatus:
 def announce_markers() -> Announce:
     from millrace.application.announce import Announce
 
-    return Announce(rows(), wiring.commit(), new_id, wiring.pause)
+    return Announce(rows(), wiring.commit(), row_nonce, wiring.pause)
 
 
 @cache

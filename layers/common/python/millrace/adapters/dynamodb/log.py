@@ -42,8 +42,13 @@ class DynamoLog:
                 return _page(error.response["Item"])  # type: ignore[typeddict-item]
         return None
 
-    def read(self, ledger: Ledger, after: int, limit: int | None = None) -> Run:
+    def read(self, ledger: Ledger, after: int, limit: int | None = None, through: int | None = None) -> Run:
         asked = self._range(ledger, bucket_of(after + 1), "f > :at", after)
+        if through is not None:
+            if through <= after:
+                return Run([])
+            asked = self._range(ledger, bucket_of(after + 1), "f BETWEEN :at AND :through", after + 1)
+            asked["ExpressionAttributeValues"][":through"] = {"N": str(through)}
         if limit is not None:
             asked["Limit"] = limit
         with translated():

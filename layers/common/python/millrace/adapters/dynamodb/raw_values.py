@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from millrace.adapters.aws_errors import translated
+from millrace.adapters.aws_errors import applied, translated
 from millrace.domain.ledger import join_key, split_key
 from millrace.ports import Together
 from millrace.ports_streams import RawEntry
@@ -33,8 +33,9 @@ class DynamoRawValues:
             "d": {"B": entry.sealed},
             "ttl": {"N": str(expires_ms // 1000)},
         }
-        with translated():
-            self.client.put_item(TableName=self.table, Item=item)
+        applied(
+            lambda: self.client.put_item(TableName=self.table, Item=item, ConditionExpression="attribute_not_exists(p)")
+        )
 
     def page(self, grant_id: str, after: str, limit: int) -> tuple[Sequence[RawEntry], str | None]:
         asked: dict[str, Any] = {

@@ -112,6 +112,8 @@ def _item(row: Row) -> dict[str, Any]:
         "n": {"S": row.nonce},
         "d": {"S": json.dumps(row.content, ensure_ascii=False, separators=(",", ":"))},
     }
+    if row.trail:
+        item["w"] = {"L": [{"S": nonce} for nonce in row.trail]}
     if row.pending is not None:
         told, draft = row.pending, row.pending.draft
         item["a"] = {
@@ -133,4 +135,5 @@ def _row(item: Any) -> Row:
         ledger = Ledger(told["l"]["S"], told["l"]["S"])
         draft = Draft(told["i"]["S"], bytes(told["h"]["B"]), bytes(told["b"]["B"]))
         pending = Announcement(ledger, draft, told["c"]["S"])
-    return Row(int(item["v"]["N"]), json.loads(item["d"]["S"]), item["n"]["S"], pending)
+    trail = tuple(nonce["S"] for nonce in item.get("w", {"L": []})["L"])
+    return Row(int(item["v"]["N"]), json.loads(item["d"]["S"]), item["n"]["S"], pending, trail)

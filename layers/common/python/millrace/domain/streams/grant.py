@@ -76,7 +76,7 @@ def check_grant(sent: Any) -> tuple[str, int, tuple[str, ...] | None, tuple[str,
     ttl = sent.get("ttl_s")
     if isinstance(ttl, bool) or not isinstance(ttl, int) or not MIN_TTL_S <= ttl <= MAX_TTL_S:
         raise invalid("ttl_s", f"ttl_s must be an integer from {MIN_TTL_S} to {MAX_TTL_S}.", ttl)
-    scope = sent.get("scope") or {}
+    scope = {} if sent.get("scope") is None else sent["scope"]
     if not isinstance(scope, dict) or set(scope) - {"streams", "fields"}:
         raise invalid("scope", "scope must be an object with streams and fields, both optional.", scope)
     return reason, ttl, _names(scope, "streams"), _names(scope, "fields")

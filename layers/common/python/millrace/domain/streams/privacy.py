@@ -27,6 +27,7 @@ PUBLIC = (
     *("event_id", "runtime_id", "stream_id", "seq_no", "event_type", "severity", "source_component", "ts_ms"),
     *("contract_version", "message_id", "payload", "extensions", "to", "extension_event_type"),
     *("expected_seq_no", "observed_seq_no", "dropped_count", "marker", "marker_id", "revision", "position"),
+    *("lat", "lon", "alt_m", "topic_id"),
 )
 """Never anything else: the eight of the contract, and what the hub itself needs to read of an event."""
 

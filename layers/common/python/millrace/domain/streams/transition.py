@@ -14,7 +14,7 @@ ENDS = frozenset({"delivered", "failed", "cancelled", "expired", "rejected"})
 STATES = (*RANKS, *sorted(ENDS - RANKS.keys()))
 
 Row = Mapping[str, Any]
-"""`state`, whether it is `terminal`, and `events`: state → [event_id, digest] of every transition so far."""
+"""`state`, whether it is `terminal`, and `events`: state → [stream_id, event_id, digest] of every transition so far."""
 
 
 def target_state(emission: Emission) -> str:
@@ -26,8 +26,8 @@ def target_state(emission: Emission) -> str:
 
 def known_before(row: Row, emission: Emission) -> bool:
     """Whether this very event has passed here already; the same id with other content is a conflict."""
-    for event_id, digest in row.get("events", {}).values():
-        if event_id == emission.draft.id:
+    for stream_id, event_id, digest in row.get("events", {}).values():
+        if stream_id == emission.event["stream_id"] and event_id == emission.draft.id:
             if digest != emission.draft.digest.hex():
                 raise conflict()
             return True
@@ -42,7 +42,8 @@ def advance(row: Row, emission: Emission, negotiated: Negotiated) -> Row:
     if now is not None and RANKS.get(to, len(RANKS)) <= RANKS[now]:
         raise InvalidState(f"A message that is {now} cannot become {to}.", domain="delivery", state=now, to=to)
     ends = to in ENDS or (to == "sent" and RECEIPT_TERMINALITY not in negotiated.capabilities)
-    passed = {**row.get("events", {}), to: [emission.draft.id, emission.draft.digest.hex()]}
+    told = [emission.event["stream_id"], emission.draft.id, emission.draft.digest.hex()]
+    passed = {**row.get("events", {}), to: told}
     return {"state": to, "terminal": ends, "events": passed}
 
 
