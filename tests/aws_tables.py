@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 TEMPLATE = Path(__file__).parents[1] / "template.yaml"
-NAMES = ("Claims", "Log", "State", "Index", "Connections")
+NAMES = ("Claims", "Log", "State", "Index", "Connections", "Diagnostics")
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class AwsTables:
     state: str
     index: str
     connections: str
+    diagnostics: str
 
 
 def client_for(endpoint: str | None) -> DynamoDBClient:
@@ -40,11 +43,17 @@ def client_for(endpoint: str | None) -> DynamoDBClient:
     )
 
 
-def create_tables(client: DynamoDBClient) -> AwsTables:
-    """Key schemas as the template states them, under names of their own."""
-    resources = yaml_parse(TEMPLATE.read_text())["Resources"]
+@cache
+def _resources() -> dict[str, Any]:
+    resources: dict[str, Any] = yaml_parse(TEMPLATE.read_text())["Resources"]
+    return resources
+
+
+def create_tables(client: DynamoDBClient, wanted: Sequence[str] = NAMES) -> AwsTables:
+    """Key schemas as the template states them, under names of their own. A table that is not wanted is just a name."""
+    resources = _resources()
     prefix = f"test-{uuid.uuid4().hex[:8]}"
-    for name in NAMES:
+    for name in wanted:
         stated: dict[str, Any] = resources[f"{name}Table"]["Properties"]
         client.create_table(
             TableName=f"{prefix}-{name.lower()}",

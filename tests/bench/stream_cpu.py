@@ -84,7 +84,8 @@ def _poll_row(per_page: int) -> dict[str, Any]:
 def _drained(log: MemoryLog) -> tuple[float, list[str]]:
     """µs per event of the polls that read a whole bucket, and their answers."""
     state, clock = MemoryState(), Clock()
-    poll = Poll(log, state, _negotiated(state), MemoryRuntimes(state), KEYS, Heads(clock), in_turn, clock, new_id)
+    marked = MemoryRuntimes(state, clock)
+    poll = Poll(log, state, _negotiated(state), marked, KEYS, Heads(clock), in_turn, clock, new_id)
     poll = replace(poll, new_subscription=lambda: "0" * 16)
     cursor: str | None = None
     answers: list[str] = []
@@ -152,7 +153,7 @@ def _emitting() -> Callable[[bytes], str]:
 
 
 def _negotiated(state: MemoryState) -> MemoryRuntimes:
-    runtimes = MemoryRuntimes(state)
+    runtimes = MemoryRuntimes(state, lambda: 0)
     runtimes.negotiate(IDENTITY.tenant, RUNTIME, NEGOTIATED)
     return runtimes
 

@@ -95,4 +95,4 @@ def stored(rig: Rig, runtime: str, stream: str, kind: str, events: int, per_page
 
 
 def _runtimes(rig: Rig) -> DynamoRuntimes:
-    return DynamoRuntimes(rig.tables.client, rig.tables.state, rig.together)
+    return DynamoRuntimes(rig.tables.client, rig.tables.state, rig.together, lambda: 0)

@@ -11,14 +11,27 @@ from tests.e2e.conftest import Hub
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
 SESSION = "sess_123"
 """The session of the described examples, so that its readers find something."""
-FIXED = f'[parameters]\n"path.project" = "fuzzed"\n"path.sessionId" = "{SESSION}"\n'
+RUNTIME = "/v1/runtimes/rt-1"
+EVERYONE = ["producer", "consumer", "operator"]
 
 
 def test_generated_requests_meet_only_documented_answers(stack: Hub, tmp_path: Path) -> None:
-    (tmp_path / "schemathesis.toml").write_text(FIXED)
-    bearer = stack.headers(tenant="fuzzed", projects=["fuzzed"], partitions=["*"])
+    bearer = stack.headers(tenant="fuzzed", projects=["fuzzed"], partitions=["*"], roles=EVERYONE)
+    agreed = stack.http.post(f"{RUNTIME}/negotiate", json={"supported_contract_versions": [2]}, headers=bearer)
+    assert agreed.is_success, agreed.text
+    asked = {"reason": "generated requests", "ttl_s": 86_400}
+    grant = stack.http.post(f"{RUNTIME}/diagnostics/grants", json=asked, headers=bearer).json()
+    fixed = {
+        "path.project": "fuzzed",
+        "path.sessionId": SESSION,
+        "path.runtime_id": "rt-1",
+        "path.stream_id": "delivery",
+        "path.grant_id": grant["grant_id"],
+    }
+    parameters = "".join(f'"{name}" = "{value}"\n' for name, value in fixed.items())
+    (tmp_path / "schemathesis.toml").write_text(f"[parameters]\n{parameters}")
     command = [str(Path(sys.executable).parent / "schemathesis"), "run", f"{stack.http_url}/openapi.json"]
-    options = ["--url", stack.http_url, "--checks", CHECKS, "--max-examples", "60", "--seed", "1"]
+    options = ["--url", stack.http_url, "--checks", CHECKS, "--max-examples", "40", "--seed", "1"]
     options += ["--header", f"Authorization: {bearer['Authorization']}", "--phases", "examples,coverage,fuzzing"]
     run = subprocess.run([*command, *options], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert run.returncode == 0, run.stdout[-6000:] + run.stderr[-2000:]
@@ -30,3 +43,7 @@ def test_generated_requests_meet_only_documented_answers(stack: Hub, tmp_path: P
     counted = stack.http.get("/v1/realtime/metrics", headers=bearer).json()
     assert counted["emitted"], unheard
     assert counted["invalid"], "no generated event was ever refused"
+    status = stack.http.get(f"{RUNTIME}/status", headers=bearer).json()
+    assert {one["stream_id"] for one in status["streams"]} == {"delivery", "markers"}, unheard
+    audited = stack.http.get("/v1/audit", headers=bearer).json()
+    assert {"grant_made", "raw_read"} <= {entry["action"] for entry in audited["events"]}, unheard

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import json
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -11,18 +13,24 @@ from typing import Any
 
 import boto3
 import pytest
+from aws_lambda_powertools.logging import Logger
 from moto import mock_aws
 
+from millrace.adapters import clients
 from millrace.adapters.memory_live import MemoryWire
+from millrace.application.markers import marker_group
 from millrace.domain.access import Identity
 from millrace.domain.ledger import Ledger
-from millrace.runtime import wiring
+from millrace.domain.page import Draft
+from millrace.domain.subscribe_request import stream_ledger
+from millrace.ports_streams import Announcement, Intent, Row
+from millrace.runtime import observe, stream_wiring, wiring
 from tests.aws_tables import client_for, create_tables
 
 ROOT = Path(__file__).parents[2]
-EVERYONE = Identity(
-    "C1", "default", frozenset({"demo"}), ("*",), frozenset({"producer", "consumer"}), "default", 10**15
-)
+ROLES = frozenset({"producer", "consumer", "operator"})
+EVERYONE = Identity("C1", "default", frozenset({"demo"}), ("*",), ROLES, "default", 10**15)
+CANARY = "canary-h"
 
 
 class Context:
@@ -53,6 +61,13 @@ def invoke(name: str, event: dict[str, Any]) -> Any:
     return function(name).handler(event, Context())
 
 
+def answer(name: str, event: dict[str, Any], status: int = 200) -> Any:
+    """The body of an HTTP answer with this status."""
+    answered = invoke(name, event)
+    assert answered["statusCode"] == status, answered["body"]
+    return json.loads(answered["body"])
+
+
 @pytest.fixture(autouse=True)
 def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Tables, queues and settings of a deployment, and a token that is taken for what it says."""
@@ -63,11 +78,13 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             monkeypatch.setenv(name, "test")
         tables = create_tables(client_for(None))
-        for name in ("claims", "log", "state", "index", "connections"):
+        for name in ("claims", "log", "state", "index", "connections", "diagnostics"):
             monkeypatch.setenv(f"{name.upper()}_TABLE", getattr(tables, name))
         sqs = boto3.client("sqs", region_name="us-east-1")
         for queue in ("INDEX", "WAKE"):
             monkeypatch.setenv(f"{queue}_QUEUE_URL", sqs.create_queue(QueueName=queue)["QueueUrl"])
+        secret = boto3.client("secretsmanager", region_name="us-east-1").create_secret(Name="s", SecretString="5ecret")
+        monkeypatch.setenv("STREAM_SECRET_ARN", secret["ARN"])
         monkeypatch.setenv("SOCKET_API_ID", "def456")
         monkeypatch.setenv("SOCKET_STAGE", "live")
         monkeypatch.setattr(wiring, "tokens", Trusting)
@@ -81,7 +98,7 @@ class Trusting:
 
 
 def forget_wiring() -> None:
-    for made in vars(wiring).values():
+    for made in (*vars(wiring).values(), *vars(stream_wiring).values(), clients.secrets_client):
         if hasattr(made, "cache_clear"):
             made.cache_clear()
 
@@ -142,6 +159,238 @@ def test_a_message_on_a_socket_is_answered(monkeypatch: pytest.MonkeyPatch) -> N
     assert invoke("socket", sample("socket_message")) == {"statusCode": 200}
     (sent,) = wire.sent[sample("socket_message")["requestContext"]["connectionId"]]
     assert json.loads(sent)["payload"]["code"] == "bad_request", "it has not said connect yet"
+
+
+def changed(sent: dict[str, Any], body: Any = None, **changes: Any) -> dict[str, Any]:
+    """A sample with another body or other parts."""
+    return {**sent, **({} if body is None else {"body": json.dumps(body)}), **changes}
+
+
+def test_negotiate_then_emit_then_poll_then_status() -> None:
+    """T5, T1, T6, T11."""
+    assert answer("emit", sample("emit"), 409)["machine_code"] == "SDK_RUNTIME_INVALID_STATE"
+    agreed = answer("emit", sample("negotiate"))
+    assert agreed["effective_capabilities"] == ["sdk.capability.receipt_terminality"]
+    assert answer("emit", sample("emit")) == {"event_id": "evt-1", "seq_no": 1, "deduped": False}
+    assert answer("emit", sample("emit")) == {"event_id": "evt-1", "seq_no": 1, "deduped": True}
+    batch = answer("poll", sample("poll"))
+    (event,) = batch["events"]
+    assert (event["event_id"], event["seq_no"], batch["dropped_count"]) == ("evt-1", 1, 0)
+    assert event["peer_id"].startswith("hmac:")
+    following = changed(sample("poll"), queryStringParameters={"cursor": batch["next_cursor"]})
+    assert answer("poll", following)["events"] == []
+    (stream,) = answer("poll", sample("status"))["streams"]
+    assert (stream["stream_id"], stream["seq_no"], stream["projection"]["deliveries"]) == ("delivery", 1, {"queued": 1})
+
+
+def test_a_batch_is_answered_with_one_result_each() -> None:
+    """T12: with the event's id, when it has one."""
+    answer("emit", sample("negotiate"))
+    event = json.loads(sample("emit")["body"])
+    bad = [{**event, "event_type": CANARY}, {**event, "event_id": 7}, {**event, "payload": {"to": "queued", "n": 1}}]
+    results = answer("emit", changed(sample("emit"), {"events": [event, *bad, event]}))["results"]
+    assert results[0] == {"event_id": "evt-1", "seq_no": 1, "deduped": False}
+    assert [one.get("machine_code", "")[4:] for one in results] == [
+        "",
+        "VALIDATION_INVALID_ARGUMENT",
+        "VALIDATION_INVALID_ARGUMENT",
+        "RUNTIME_CONFLICT",
+        "",
+    ]
+    assert [one.get("event_id") for one in results] == ["evt-1", "evt-1", None, "evt-1", "evt-1"]
+    assert results[4]["deduped"]
+    assert CANARY not in json.dumps(results)
+
+
+def test_a_marker_is_created_listed_moved_and_deleted() -> None:
+    """M1–M5."""
+    answer("emit", sample("negotiate"))
+    assert answer("markers", sample("marker_create"))["marker"]["revision"] == 1
+    assert answer("markers", sample("marker_create"), 409)["details"]["observed_revision"] == 1
+    assert answer("markers", sample("marker_move"))["marker"]["revision"] == 2
+    assert answer("markers", sample("marker_move"), 409)["machine_code"] == "SDK_RUNTIME_CONFLICT"
+    listed = answer("markers", sample("marker_list"))
+    assert ([one["marker_id"] for one in listed["markers"]], listed["next_cursor"]) == (["gate"], None)
+    assert answer("markers", sample("marker_delete")) == {"accepted": True, "marker_id": "gate", "revision": 3}
+    assert answer("markers", sample("marker_delete")) == {"accepted": False, "marker_id": "gate"}
+    told = changed(sample("poll"), pathParameters={"runtime_id": "rt-1", "stream_id": "markers"})
+    assert [one["event_id"] for one in answer("poll", told)["events"]] == [f"marker-gate-{n}" for n in (1, 2, 3)]
+
+
+def test_the_settling_function_sees_to_what_a_dead_one_left() -> None:
+    """M5."""
+    ledger = stream_ledger("default", "rt-1", "markers")
+    pending = Announcement(ledger, Draft("marker-gate-1", b"x" * 17, b"{}"), "C1")
+    group = marker_group("default", "rt-1")
+    stream_wiring.rows().put(group, "gate", Row(1, {"record": {}, "deleted": False}, "n", pending))
+    stream_wiring.rows().leave(Intent(group, "gate", "n"), 0)
+    assert invoke("settle", sample("settle")) == {"settled": 1}
+    assert invoke("settle", sample("settle")) == {"settled": 0}
+    (page,) = wiring.log().read(ledger, 0).pages
+    assert [record.id for record in page.records] == ["marker-gate-1"]
+
+
+def test_a_grant_is_made_listed_used_revoked_and_audited() -> None:
+    """P4."""
+    answer("emit", sample("negotiate"))
+    grant = answer("diagnostics", sample("grant_create"))
+    answer("emit", sample("emit"))
+    assert answer("diagnostics", sample("grant_list")) == {"grants": [grant]}
+    raw = sample("diagnostics")
+    raw["pathParameters"]["grant_id"] = grant["grant_id"]
+    (entry,) = answer("diagnostics", raw)["entries"]
+    assert (entry["event_id"], entry["values"]) == ("evt-1", [{"path": "peer_id", "value": "peer-7"}])
+    revoked = changed(sample("grant_revoke"), queryStringParameters={"grant_id": grant["grant_id"]})
+    assert answer("diagnostics", revoked)["status"] == "revoked"
+    assert answer("diagnostics", raw, 403)["machine_code"] == "SDK_SECURITY_GRANT_ENDED"
+    audited = answer("diagnostics", sample("audit"))
+    actions = ["grant_made", "raw_read", "grant_revoked", "raw_read_refused"]
+    assert [entry["action"] for entry in audited["events"]] == actions
+    assert audited["next_after"] == 4
+
+
+def query(name: str, **asked: str) -> dict[str, Any]:
+    return changed(sample(name), queryStringParameters=asked)
+
+
+EVENT: dict[str, Any] = json.loads(sample("emit")["body"])
+BAD: list[tuple[str, dict[str, Any], int, str]] = [
+    ("emit", changed(sample("emit"), body=[CANARY]), 400, "VALIDATION_INVALID_ARGUMENT"),
+    ("emit", changed(sample("emit"), body={}), 400, "VALIDATION_INVALID_ARGUMENT"),
+    ("emit", changed(sample("emit"), body={"events": []}), 400, "VALIDATION_INVALID_ARGUMENT"),
+    ("emit", changed(sample("emit"), body={"events": [EVENT] * 101}), 400, "VALIDATION_INVALID_ARGUMENT"),
+    ("emit", changed(sample("emit"), body={"events": [EVENT], "x": CANARY}), 400, "VALIDATION_INVALID_ARGUMENT"),
+    ("emit", changed(sample("emit"), body={**EVENT, "severity": CANARY}), 400, "VALIDATION_INVALID_ARGUMENT"),
+    ("emit", changed(sample("emit"), body={**EVENT, "peer_id": [CANARY]}), 400, "VALIDATION_INVALID_ARGUMENT"),
+    ("emit", changed(sample("emit"), body={**EVENT, "payload": {"to": CANARY}}), 400, "VALIDATION_INVALID_ARGUMENT"),
+    (
+        "emit",
+        changed(sample("emit"), body={**EVENT, "payload": {"x": CANARY * 9_000}}),
+        413,
+        "VALIDATION_EVENT_TOO_LARGE",
+    ),
+    (
+        "emit",
+        changed(sample("emit"), body={**EVENT, "extensions": {f"k{n}": CANARY for n in range(33)}}),
+        400,
+        "VALIDATION_MAX_EXTENSION_KEYS_EXCEEDED",
+    ),
+    ("emit", {**sample("emit"), "body": f'{{"payload": "{CANARY}'}, 400, "VALIDATION_INVALID_ARGUMENT"),
+    ("emit", {**sample("emit"), "body": f'{{"a": "{CANARY}", "a": "{CANARY}"}}'}, 400, "VALIDATION_INVALID_ARGUMENT"),
+    ("emit", {**sample("emit"), "body": CANARY * 200_000}, 413, "VALIDATION_BATCH_TOO_LARGE"),
+    ("emit", {**sample("emit"), "headers": {}}, 401, "SECURITY_AUTH_REQUIRED"),
+    (
+        "emit",
+        changed(sample("negotiate"), body={"supported_contract_versions": [1]}),
+        409,
+        "CAPABILITY_CONTRACT_INCOMPATIBLE",
+    ),
+    ("emit", changed(sample("negotiate"), body={"profile": CANARY}), 400, "VALIDATION_INVALID_ARGUMENT"),
+    ("poll", query("poll", cursor=CANARY), 400, "RUNTIME_INVALID_CURSOR"),
+    ("poll", query("poll", cursor=""), 400, "RUNTIME_INVALID_CURSOR"),
+    ("poll", query("poll", max="0"), 400, "VALIDATION_INVALID_ARGUMENT"),
+    ("poll", query("poll", max="-1"), 400, "VALIDATION_INVALID_ARGUMENT"),
+    ("poll", query("poll", max=CANARY), 400, "VALIDATION_INVALID_ARGUMENT"),
+    ("poll", query("poll", max=""), 400, "VALIDATION_INVALID_ARGUMENT"),
+    ("poll", query("poll", max="257"), 400, "VALIDATION_MAX_POLL_EVENTS_EXCEEDED"),
+    ("poll", query("poll", curser=CANARY), 400, "VALIDATION_INVALID_ARGUMENT"),
+    ("poll", query("status", rebuild=CANARY), 400, "VALIDATION_INVALID_ARGUMENT"),
+    ("markers", changed(sample("marker_create"), body={"label": [CANARY]}), 400, "VALIDATION_INVALID_ARGUMENT"),
+    ("markers", changed(sample("marker_move"), body={"position": CANARY}), 400, "VALIDATION_INVALID_ARGUMENT"),
+    ("markers", sample("marker_move"), 404, "RUNTIME_NOT_FOUND"),
+    ("markers", query("marker_delete"), 400, "VALIDATION_INVALID_ARGUMENT"),
+    ("markers", query("marker_delete", expected_revision="0"), 400, "VALIDATION_INVALID_ARGUMENT"),
+    ("markers", query("marker_delete", expected_revision=CANARY), 400, "VALIDATION_INVALID_ARGUMENT"),
+    ("markers", query("marker_list", cursor=CANARY), 400, "RUNTIME_INVALID_CURSOR"),
+    ("markers", query("marker_list", max="501"), 400, "VALIDATION_INVALID_ARGUMENT"),
+    ("markers", query("marker_list", topic_id=""), 400, "VALIDATION_INVALID_ARGUMENT"),
+    ("diagnostics", changed(sample("grant_create"), body={"reason": [CANARY]}), 400, "VALIDATION_INVALID_ARGUMENT"),
+    ("diagnostics", sample("diagnostics"), 404, "RUNTIME_NOT_FOUND"),
+    ("diagnostics", sample("grant_revoke"), 404, "RUNTIME_NOT_FOUND"),
+    ("diagnostics", query("grant_revoke"), 400, "VALIDATION_INVALID_ARGUMENT"),
+    ("diagnostics", query("diagnostics", after=CANARY * 100), 400, "VALIDATION_INVALID_ARGUMENT"),
+    ("diagnostics", query("diagnostics", max="101"), 400, "VALIDATION_INVALID_ARGUMENT"),
+    ("diagnostics", query("audit", after="-1"), 400, "VALIDATION_INVALID_ARGUMENT"),
+    ("diagnostics", query("audit", max="501"), 400, "VALIDATION_INVALID_ARGUMENT"),
+]
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """The functions' log, of this test alone."""
+    text = io.StringIO()
+    logger = Logger(service=uuid.uuid4().hex, stream=text)
+    monkeypatch.setattr(observe, "logger", lambda: logger)
+    return text
+
+
+def test_a_bad_request_gets_the_contracts_error_and_neither_answer_nor_log_holds_a_value(
+    written: io.StringIO, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """T12, P2: each has its status and code, and one line in the log."""
+    answer("emit", sample("negotiate"))
+    for name, event, status, code in BAD:
+        written.truncate(written.seek(0))
+        body = answer(name, event, status)
+        assert body["machine_code"] == f"SDK_{code}", (name, event)
+        said = {"machine_code", "category", "retryable", "is_user_actionable", "message", "details"}
+        assert body.keys() == said
+        (line,) = written.getvalue().splitlines()
+        assert (json.loads(line)["message"], json.loads(line)["status"]) == ("request", status)
+        for text in (json.dumps(body), line, capsys.readouterr().out):
+            assert CANARY not in text
+
+
+def test_who_is_not_allowed_is_told_in_the_contracts_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """T12: 401 with the way to authenticate, 403 with what is missing."""
+    unknown = invoke("poll", {**sample("poll"), "headers": {}})
+    assert (unknown["statusCode"], unknown["headers"]["www-authenticate"]) == (401, "Bearer")
+    nobody = Identity("C1", "default", frozenset(), ("*",), frozenset(), "default", 10**15)
+    monkeypatch.setattr(Trusting, "verify", lambda _self, _token: nobody)
+    for name, event in (
+        ("emit", sample("negotiate")),
+        ("emit", sample("emit")),
+        ("poll", sample("poll")),
+        ("poll", sample("status")),
+        ("markers", sample("marker_create")),
+        ("markers", sample("marker_list")),
+        ("markers", sample("marker_move")),
+        ("markers", sample("marker_delete")),
+        ("diagnostics", sample("grant_create")),
+        ("diagnostics", sample("grant_list")),
+        ("diagnostics", sample("grant_revoke")),
+        ("diagnostics", sample("diagnostics")),
+        ("diagnostics", sample("audit")),
+    ):
+        body = answer(name, event, 403)
+        assert (body["machine_code"], "role" in body["details"]) == ("SDK_SECURITY_AUTHZ_DENIED", True)
+
+
+def test_storage_that_does_not_answer_is_503_and_says_when_to_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """T12."""
+    answer("emit", sample("negotiate"))
+    monkeypatch.setenv("STATE_TABLE", "gone")
+    forget_wiring()
+    for name, event in (("emit", sample("emit")), ("poll", sample("poll")), ("markers", sample("marker_list"))):
+        answered = invoke(name, event)
+        assert (answered["statusCode"], answered["headers"]["retry-after"]) == (503, "1")
+        body = json.loads(answered["body"])
+        assert (body["machine_code"], body["retryable"]) == ("SDK_INTERNAL_UNAVAILABLE", True)
+
+
+def test_emissions_are_counted_as_metrics(capsys: pytest.CaptureFixture[str]) -> None:
+    answer("emit", sample("negotiate"))
+    capsys.readouterr()
+    events = [EVENT, EVENT, {**EVENT, "event_id": "e2", "event_type": "Other"}]
+    answer("emit", changed(sample("emit"), {"events": events}))
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    (metric,) = [line for line in lines if "_aws" in line]
+    assert {name: metric[name] for name in ("contract", "Emitted", "Deduped", "Invalid")} == {
+        "contract": "streams",
+        "Emitted": [1],
+        "Deduped": [1],
+        "Invalid": [1],
+    }
 
 
 def test_every_sample_is_used() -> None:

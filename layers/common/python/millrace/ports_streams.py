@@ -14,7 +14,7 @@ from millrace.domain.streams.negotiate import Negotiated
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """A runtime as it stands: what it negotiated, if it has, and every grant ever made for it."""
+    """A runtime as it stands: what it negotiated, if it has, and the grants whose time has not come yet."""
 
     negotiated: Negotiated | None = None
     grants: Sequence[Grant] = ()
@@ -27,8 +27,11 @@ class Runtimes(Protocol):
     def negotiate(self, tenant: str, runtime_id: str, negotiated: Negotiated) -> None:
         """In place of what was negotiated before."""
 
+    def grants(self, tenant: str, runtime_id: str) -> Sequence[Grant]:
+        """Every grant ever made for it, strongly consistent."""
+
     def put_grant(self, tenant: str, grant: Grant) -> None:
-        """Store a grant, or what became of it."""
+        """Store a grant, or what became of it. When it expires never changes."""
 
 
 class Degraded(Protocol):

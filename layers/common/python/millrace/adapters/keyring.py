@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 
+from millrace.domain.errors import Unavailable
 from millrace.domain.streams.cursor import key_id
 
 CURRENT, PREVIOUS = "AWSCURRENT", "AWSPREVIOUS"
 KEPT_MS = 300_000
-ASKED_AGAIN_MS = 10_000
+ASKED_AGAIN_MS = 1_000
 """How often an unknown key may make us look afresh: anybody can send a cursor that names one."""
 
 
@@ -36,9 +37,18 @@ class StagedKeys:
     def _known(self, max_age: int) -> list[bytes]:
         with self._lock:
             if not self._staged or self.clock() - self._read_ms >= max_age:
-                staged = (self.read(stage) for stage in (CURRENT, PREVIOUS))
-                self._staged = [secret.encode() for secret in staged if secret]
-                self._read_ms = self.clock()
-                if not self._staged:
-                    raise RuntimeError("the stream secret is empty")
+                self._read()
             return self._staged
+
+    def _read(self) -> None:
+        """What cannot be read afresh is used as it was known."""
+        try:
+            staged = [self.read(stage) for stage in (CURRENT, PREVIOUS)]
+        except Unavailable:
+            if not self._staged:
+                raise
+        else:
+            self._staged = [secret.encode() for secret in staged if secret]
+        self._read_ms = self.clock()
+        if not self._staged:
+            raise RuntimeError("the stream secret is empty")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
@@ -16,6 +16,7 @@ from millrace.ports_streams import Intent, RawEntry, Row, Runtime
 @dataclass(slots=True)
 class MemoryRuntimes:
     state: MemoryState
+    clock: Callable[[], int]
     negotiated: dict[tuple[str, str], Negotiated] = field(default_factory=dict)
     made: dict[tuple[str, str], dict[str, Grant]] = field(default_factory=dict)
     marked: set[tuple[str, str]] = field(default_factory=set)
@@ -23,8 +24,14 @@ class MemoryRuntimes:
 
     def load(self, tenant: str, runtime_id: str) -> Runtime:
         with self.lock:
-            grants = self.made.get((tenant, runtime_id), {})
-            return Runtime(self.negotiated.get((tenant, runtime_id)), list(grants.values()))
+            now = self.clock()
+            grants = self.made.get((tenant, runtime_id), {}).values()
+            running = [grant for grant in grants if grant.expires_ms >= now]
+            return Runtime(self.negotiated.get((tenant, runtime_id)), running)
+
+    def grants(self, tenant: str, runtime_id: str) -> Sequence[Grant]:
+        with self.lock:
+            return list(self.made.get((tenant, runtime_id), {}).values())
 
     def negotiate(self, tenant: str, runtime_id: str, negotiated: Negotiated) -> None:
         with self.lock:

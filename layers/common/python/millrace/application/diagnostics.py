@@ -101,7 +101,7 @@ class Diagnostics:
     def grants(self, identity: Identity, runtime_id: str) -> dict[str, Any]:
         _enter(identity, runtime_id)
         now = self.clock()
-        known = sorted(self.runtimes.load(identity.tenant, runtime_id).grants, key=lambda grant: grant.created_ms)
+        known = sorted(self.runtimes.grants(identity.tenant, runtime_id), key=lambda grant: grant.created_ms)
         return {"grants": [grant.told(now) for grant in known]}
 
     def revoke(self, identity: Identity, runtime_id: str, grant_id: str) -> dict[str, Any]:
@@ -136,7 +136,7 @@ class Diagnostics:
 
     def _find(self, identity: Identity, runtime_id: str, grant_id: str) -> Grant:
         check_name("grant_id", grant_id)
-        for grant in self.runtimes.load(identity.tenant, runtime_id).grants:
+        for grant in self.runtimes.grants(identity.tenant, runtime_id):
             if grant.id == grant_id:
                 return grant
         raise Absent("There is no such grant for this runtime.", domain="grant", field="grant_id")

@@ -49,7 +49,7 @@ def keys() -> StagedKeys:
 def runtimes() -> DynamoRuntimes:
     from millrace.adapters.dynamodb.runtimes import DynamoRuntimes
 
-    return DynamoRuntimes(wiring.dynamodb(), setting("STATE_TABLE"), wiring.together())
+    return DynamoRuntimes(wiring.dynamodb(), setting("STATE_TABLE"), wiring.together(), wiring.now_ms)
 
 
 @cache

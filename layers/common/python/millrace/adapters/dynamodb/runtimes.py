@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,8 @@ from millrace.ports_streams import Runtime
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-NEGOTIATED = "negotiated"
+NEGOTIATED = "~negotiated"
+"""After every grant: one query from a time on finds the grants that end later, and this."""
 GRANT = "grant#"
 
 
@@ -28,10 +29,18 @@ class DynamoRuntimes:
     client: DynamoDBClient
     table: str
     together: Together
+    clock: Callable[[], int]
 
     def load(self, tenant: str, runtime_id: str) -> Runtime:
+        return self._since(tenant, runtime_id, self.clock())
+
+    def grants(self, tenant: str, runtime_id: str) -> Sequence[Grant]:
+        return self._since(tenant, runtime_id, 0).grants
+
+    def _since(self, tenant: str, runtime_id: str, ms: int) -> Runtime:
         negotiated, grants = None, []
-        for item in query_all(self.client, self.table, _runtime(tenant, runtime_id)):
+        items = query_all(self.client, self.table, _runtime(tenant, runtime_id), since=f"{GRANT}{ms:015d}")
+        for item in items:
             content = json.loads(item["d"]["S"])
             if item["s"]["S"] == NEGOTIATED:
                 negotiated = Negotiated.of(content)
@@ -43,7 +52,7 @@ class DynamoRuntimes:
         self._put(tenant, runtime_id, NEGOTIATED, negotiated.stored())
 
     def put_grant(self, tenant: str, grant: Grant) -> None:
-        self._put(tenant, grant.runtime_id, GRANT + grant.id, grant.stored())
+        self._put(tenant, grant.runtime_id, f"{GRANT}{grant.expires_ms:015d}#{grant.id}", grant.stored())
 
     def mark(self, stream: Ledger, subscription: str) -> bool:
         item = _degraded(stream, subscription)

@@ -70,8 +70,9 @@ class DynamoState:
         )
 
 
-def query_all(client: DynamoDBClient, table: str, partition: str, prefix: str = "") -> Iterator[Any]:
-    """Every item of a partition, or those whose sort key starts with `prefix`; strongly consistent."""
+def query_all(client: DynamoDBClient, table: str, partition: str, prefix: str = "", since: str = "") -> Iterator[Any]:
+    """Every item of a partition, those whose sort key starts with `prefix`, or is at least `since`; strongly
+    consistent."""
     asked: dict[str, Any] = {
         "KeyConditionExpression": "p = :p",
         "ExpressionAttributeValues": {":p": {"S": partition}},
@@ -79,6 +80,9 @@ def query_all(client: DynamoDBClient, table: str, partition: str, prefix: str = 
     if prefix:
         asked["KeyConditionExpression"] += " AND begins_with(s, :s)"
         asked["ExpressionAttributeValues"][":s"] = {"S": prefix}
+    if since:
+        asked["KeyConditionExpression"] += " AND s >= :s"
+        asked["ExpressionAttributeValues"][":s"] = {"S": since}
     while True:
         with translated():
             answer = client.query(TableName=table, ConsistentRead=True, **asked)

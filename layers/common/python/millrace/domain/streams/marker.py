@@ -6,14 +6,17 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from millrace.domain.canonical import canonical
 from millrace.domain.streams.envelope import EXTENSION, MARKER_STREAM, check_extensions, check_name, check_text, invalid
-from millrace.domain.streams.errors import Conflict
+from millrace.domain.streams.errors import Conflict, EventTooLarge
 from millrace.domain.streams.gap import SOURCE
 from millrace.domain.streams.negotiate import CONTRACT_VERSION, Limits
 
 CREATED, MOVED, DELETED = "sdk.marker.created", "sdk.marker.moved", "sdk.marker.deleted"
 MAX_REVISION = 2**53 - 1
 MAX_ALT_M = 1_000_000_000
+MAX_MARKER_BYTES = 64 * 1024
+"""So much below an event's limit that every later change of it still makes an event."""
 
 _MARKER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~:@+-]{0,127}")
 """What a path can carry whichever way it is encoded."""
@@ -32,6 +35,10 @@ def check_create(sent: Any, limits: Limits) -> dict[str, Any]:
     if sent.get("extensions") is not None:
         check_extensions(sent["extensions"], limits)
         marker["extensions"] = sent["extensions"]
+    size = len(canonical(marker))
+    if size > MAX_MARKER_BYTES:
+        rule = f"The marker has {size} bytes, the limit is {MAX_MARKER_BYTES}."
+        raise EventTooLarge(rule, field="extensions", max_event_bytes=MAX_MARKER_BYTES, actual_bytes=size)
     return marker
 
 

@@ -112,7 +112,8 @@ class Policy:
             if bare is None:
                 bare = dict(clean)
             told = self.without_secrets(member)
-            raw.append((f"{path}.{name}" if path else name, known, told))
+            if told is not None:
+                raw.append((f"{path}.{name}" if path else name, known, told))
             clean[name] = transformed(told, transform, hashed)
         return clean, clean if bare is None else bare
 
