@@ -19,6 +19,8 @@ def check_socket(socket: Socket, events: Sequence[Event], prunable: int, *, once
     broken(own & set(live), "a connection was sent its own events:", socket.id, sorted(own & set(live)))
     _check_prefix(socket, wanted, live, prunable)
     _check_snapshot(socket, wanted, prunable)
+    gaps = [position for kind, position in socket.arrived if kind == "gap"]
+    broken(any(position > prunable for position in gaps), "told of a gap where nothing is gone:", gaps, socket.id)
     broken(
         once and socket.complete and not socket.open, "a connection was closed although nothing went wrong", socket.id
     )

@@ -26,7 +26,7 @@ class Socket:
     covered: int | None = None
     """Everything up to here came, or will come, with pages or the snapshot: known after the first answer."""
     complete: bool = False
-    """All pages, or the whole snapshot, have come and it is live."""
+    """All pages, or the whole snapshot, have come and it is live: until it is told of a gap, which ends it."""
     begin: int = 0
 
 
@@ -78,6 +78,7 @@ class FaultyWire:
             raise Unavailable("lost")
         kind, _, position = text.partition(" ")
         socket.arrived.append((kind, int(position)))
+        socket.complete = socket.complete and kind != "gap"
         self.process.scheduler.pause()
         if fate < self.process.trouble / 2:
             raise Unavailable("answer lost")

@@ -11,7 +11,7 @@ from typing import Any, cast
 from millrace.application.answer import Answers
 from millrace.application.broadcast import Broadcast
 from millrace.application.heads import Heads
-from millrace.application.subscribe import Subscribe
+from millrace.application.subscribe import Overtaken, Subscribe
 from millrace.application.sync import Sync
 from millrace.domain.access import Identity
 from millrace.domain.ledger import Ledger
@@ -75,6 +75,7 @@ class Live:
             render,
             lambda subscription: "expired 0",
             lambda: self.rng.random() < 0.9,
+            lambda _subscription, lost, _left, _now: [f"gap {lost}"],
         )
 
     def _fan_out(self, ledgers: list[Ledger]) -> None:
@@ -167,6 +168,8 @@ class Live:
             )
             try:
                 socket.complete = subscribe(subscription, begin, opened, send)
+            except Overtaken as gone:
+                socket.arrived.append(("gap", gone.lost))
             except (*Unlucky, Killed):
                 socket.open = False
 

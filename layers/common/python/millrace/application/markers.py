@@ -162,16 +162,26 @@ class SettleMarkers:
     may_go_on: Callable[[], bool]
 
     def __call__(self, older_than_ms: int) -> int:
-        settled = 0
+        """One that fails holds no other up; its error is raised at the end, and the next run tries it again."""
+        settled, failed = 0, list[Unavailable]()
         for intent in self.intents.left_before(self.clock() - older_than_ms):
             if not self.may_go_on():
                 break
-            row = self.rows.get(intent.group, intent.key)
-            if row is not None and row.pending is not None:
-                self.announce.settle(intent.group, intent.key, row)
-                settled += 1
-            self.intents.clear(intent)
+            try:
+                settled += self._settle(intent)
+            except Unavailable as error:
+                failed.append(error)
+        if failed:
+            raise failed[0]
         return settled
+
+    def _settle(self, intent: Intent) -> bool:
+        row = self.rows.get(intent.group, intent.key)
+        pending = row is not None and row.pending is not None
+        if row is not None and pending:
+            self.announce.settle(intent.group, intent.key, row)
+        self.intents.clear(intent)
+        return pending
 
 
 def marker_group(tenant: str, runtime_id: str) -> str:
