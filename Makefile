@@ -66,7 +66,8 @@ bench: $(READY) ## count calls and units against the figures we hold
 soak: $(READY) ## run the simulator on many seeds (SEEDS=2000; ARGS='--first N'), then storms and crowds at full size (FULL=1)
 	@$(BIN)/python -m tests.simulation.soak --seeds $(SEEDS) $(ARGS)
 	@if [ -n "$(FULL)" ]; then MILLRACE_SESSIONS=1000 MILLRACE_STORM_SEEDS=1,2,3,4,5,6,7,8 MILLRACE_STORM_EVENTS=400 \
-		$(BIN)/pytest -q -k "publishers or followers or sixteen" tests/e2e; fi
+		MILLRACE_MARKER_UPDATES=1000 MILLRACE_TAINT_EVENTS=5000 \
+		$(BIN)/pytest -q -k "publishers or followers or sixteen or race or p2" tests/e2e; fi
 
 .PHONY: openapi
 openapi: $(READY) ## write the served API description, the realtime events' pages and schemas, and the error catalogue from their models

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ class Hub:
 
     def client(self, service: str) -> Any:
         """A boto3 client of the stack's AWS."""
-        return cloud.at(self.endpoint_url).client(service)
+        return _client(self.endpoint_url, service)
 
     def token(self, *, signed_with: str | None = None, **claims: Any) -> str:
         """A token of client C1 for everything in project `demo`; claims given here replace those, None removes one."""
@@ -63,6 +64,12 @@ class Hub:
 
     def headers(self, **claims: Any) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.token(**claims)}"}
+
+
+@cache
+def _client(endpoint_url: str, service: str) -> Any:
+    """Making one takes longer than most calls with it; threads may share it."""
+    return cloud.at(endpoint_url).client(service)
 
 
 @pytest.fixture(scope="session")

@@ -59,7 +59,7 @@ class Socket:
 @contextmanager
 def opened(hub: Hub, project: str | None = None, **claims: Any) -> Iterator[Socket]:
     """Connected to a project, or not yet connected when none is given."""
-    with connect(hub.ws_url, open_timeout=WAIT, max_size=None) as raw:
+    with connect(hub.ws_url, open_timeout=WAIT, max_size=None, ping_interval=None) as raw:
         socket = Socket(raw)
         if project is not None:
             token = hub.token(projects=[project], **claims)

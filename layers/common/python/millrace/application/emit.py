@@ -19,7 +19,7 @@ from millrace.domain.access import PRODUCER, Identity
 from millrace.domain.ledger import Ledger, join_key
 from millrace.domain.page import Origin
 from millrace.domain.streams import transition
-from millrace.domain.streams.envelope import Emission, check_event, check_name
+from millrace.domain.streams.envelope import Emission, check_event, check_id
 from millrace.domain.streams.errors import SdkError
 from millrace.domain.streams.grant import Grant
 from millrace.domain.streams.negotiate import Negotiated
@@ -66,7 +66,7 @@ class Emit:
         """One result per event, in order; one bad event hurts no other."""
         identity.require(PRODUCER)
         require_runtime(identity, runtime_id)
-        check_name("stream_id", stream_id)
+        check_id("stream_id", stream_id)
         runtime = self.runtimes.load(identity.tenant, runtime_id)
         negotiated = require_negotiated(runtime)
         ledger = stream_ledger(identity.tenant, runtime_id, stream_id)

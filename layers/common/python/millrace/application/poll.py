@@ -19,7 +19,7 @@ from millrace.domain.access import CONSUMER, Identity
 from millrace.domain.ledger import Ledger, split_key
 from millrace.domain.page import Event
 from millrace.domain.streams.cursor import Place, read_cursor, stream_scope, write_cursor
-from millrace.domain.streams.envelope import check_name, invalid
+from millrace.domain.streams.envelope import check_id, invalid
 from millrace.domain.streams.errors import BatchTooLarge, CursorExpired, MaxPollEventsExceeded, StreamDegraded
 from millrace.domain.streams.gap import gap_event
 from millrace.domain.streams.negotiate import NAMESPACE, Limits
@@ -88,7 +88,7 @@ class Poll:
     ) -> Batch:
         identity.require(CONSUMER)
         require_runtime(identity, runtime_id)
-        check_name("stream_id", stream_id)
+        check_id("stream_id", stream_id)
         ledger = stream_ledger(identity.tenant, runtime_id, stream_id)
         scope = stream_scope(NAMESPACE, identity.tenant, runtime_id, stream_id)
         place = None if cursor is None else read_cursor(self.keys.find, scope, cursor)

@@ -7,14 +7,14 @@ from typing import Any
 
 from millrace.domain.access import CONSUMER, PRODUCER, Identity
 from millrace.domain.errors import Forbidden
-from millrace.domain.streams.envelope import check_name
+from millrace.domain.streams.envelope import check_id
 from millrace.domain.streams.errors import InvalidState
 from millrace.domain.streams.negotiate import Negotiated, negotiate
 from millrace.ports_streams import Runtime, Runtimes
 
 
 def require_runtime(identity: Identity, runtime_id: str) -> None:
-    check_name("runtime_id", runtime_id)
+    check_id("runtime_id", runtime_id)
     if not identity.reaches(f"runtime:{runtime_id}"):
         raise Forbidden("The token does not reach this runtime.", field="runtime_id")
 

@@ -9,6 +9,7 @@ from typing import Any
 from millrace.domain.access import CONSUMER, MAX_NAME_BYTES, Identity
 from millrace.domain.errors import BadRequest, Forbidden
 from millrace.domain.ledger import Ledger, join_key
+from millrace.domain.streams.envelope import check_id
 from millrace.domain.sync_submit import kind_of
 
 MAX_POSITION = 2**53 - 1
@@ -48,7 +49,7 @@ def check_subscribe(payload: Mapping[str, Any], identity: Identity) -> Subscribe
             )
         return SubscribeRequest(realtime_ledger(identity.tenant, session), lambda _floor, _head: after, False)
     if kind == "stream":
-        runtime, stream = _name(payload, "runtime_id"), _name(payload, "stream_id")
+        runtime, stream = (check_id(field, payload.get(field)) for field in ("runtime_id", "stream_id"))
         _require(identity, f"runtime:{runtime}")
         start, cursor = payload.get("start", "snapshot"), payload.get("cursor")
         if not isinstance(start, str) or start not in STARTS:

@@ -103,6 +103,14 @@ def check_name(field: str, value: Any) -> str:
     return check_text(field, value, MAX_NAME_BYTES)
 
 
+def check_id(field: str, value: Any) -> str:
+    """A runtime's or stream's id: one that a path carries unchanged, whoever decodes it."""
+    check_name(field, value)
+    if "%" in value or "/" in value:
+        raise invalid(field, f"{field} must not contain % or /.", value)
+    return str(value)
+
+
 def invalid(field: str, rule: str, value: Any) -> InvalidArgument:
     return InvalidArgument(rule, field=field, value_class=kind_of(value))
 
