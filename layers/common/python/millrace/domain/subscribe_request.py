@@ -9,7 +9,6 @@ from typing import Any
 from millrace.domain.access import CONSUMER, MAX_NAME_BYTES, Identity
 from millrace.domain.errors import BadRequest, Forbidden
 from millrace.domain.ledger import Ledger, join_key
-from millrace.domain.streams.envelope import check_id
 from millrace.domain.sync_submit import kind_of
 
 MAX_POSITION = 2**53 - 1
@@ -49,7 +48,7 @@ def check_subscribe(payload: Mapping[str, Any], identity: Identity) -> Subscribe
             )
         return SubscribeRequest(realtime_ledger(identity.tenant, session), lambda _floor, _head: after, False)
     if kind == "stream":
-        runtime, stream = (check_id(field, payload.get(field)) for field in ("runtime_id", "stream_id"))
+        runtime, stream = (_path_name(payload, field) for field in ("runtime_id", "stream_id"))
         _require(identity, f"runtime:{runtime}")
         start, cursor = payload.get("start", "snapshot"), payload.get("cursor")
         if not isinstance(start, str) or start not in STARTS:
@@ -81,6 +80,14 @@ def _name(payload: Mapping[str, Any], field: str) -> str:
     if not isinstance(value, str) or not value or len(value.encode()) > MAX_NAME_BYTES:
         rule = f"{field} must be a string of 1 to {MAX_NAME_BYTES} bytes."
         raise BadRequest(rule, field=field, value_class=kind_of(value))
+    return value
+
+
+def _path_name(payload: Mapping[str, Any], field: str) -> str:
+    """Over HTTP the name is in a path, so it is one that a path carries unchanged."""
+    value = _name(payload, field)
+    if "%" in value or "/" in value:
+        raise BadRequest(f"{field} must not contain % or /.", field=field, value_class=kind_of(value))
     return value
 
 
