@@ -1,0 +1,158 @@
+"""`millrace quarantine`: what compaction set aside. It works on the store itself, with the caller's AWS credentials."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from millrace.adapters.lake_store import open_objects
+from millrace.application.quarantine import Entry, ListQuarantine, Redrive, ShowQuarantined
+from millrace.domain.errors import MillraceError, Rejected, Unavailable
+from millrace.ports_lake import Objects
+from millrace_client import local_stack
+from millrace_client.errors import Refused, Unreachable, Usage
+from millrace_client.options import JsonOutput
+from millrace_client.output import err, out
+
+quarantine = typer.Typer(
+    help="List, show, repair and re-drive events that compaction set aside.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Store = Annotated[
+    str | None,
+    typer.Option(
+        "--store", envvar="MILLRACE_STORE", help="s3://bucket/prefix or a directory; default: the local hub's."
+    ),
+]
+Id = Annotated[str, typer.Argument(help="The id that `list` shows.")]
+
+
+@quarantine.command("list")
+def list_entries(
+    store: Store = None,
+    reason: Annotated[str | None, typer.Option(help="Only entries with this reason.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Also those that were driven again.")] = False,
+    as_json: JsonOutput = False,
+) -> None:
+    """List what waits, with its reason and origin; with --json one entry a line, without its content."""
+    with _translated():
+        found = [one for one in ListQuarantine(_open(store))() if _wanted(one, reason, every=every)]
+    if as_json:
+        for entry in found:
+            print(json.dumps(_told(entry)))
+        return
+    table = Table("id", "reason", "event", "ledger", "position", "object")
+    for entry in found:
+        event = " v".join(str(part) for part in (entry.event_type, entry.event_version) if part is not None)
+        reason_and_field = f"{entry.reason}: {entry.field}" if entry.field else entry.reason
+        position = "" if entry.sequence_position is None else str(entry.sequence_position)
+        cells = (entry.id, reason_and_field, event, entry.ledger or "", position, entry.object)
+        table.add_row(*map(escape, cells))
+    out.print(table)
+    err.print(f"{len(found)} in quarantine.")
+
+
+@quarantine.command()
+def show(
+    id_: Id,
+    store: Store = None,
+    line: Annotated[bool, typer.Option("--line", help="Print the line alone, to edit and repair it.")] = False,
+) -> None:
+    """Print an entry with its content as JSON."""
+    with _translated():
+        entry = ShowQuarantined(_open(store))(id_)
+    print((entry.line or "") if line else json.dumps({**_told(entry), "line": entry.line}, ensure_ascii=False))
+
+
+@quarantine.command()
+def redrive(
+    ids: Annotated[list[str] | None, typer.Argument(help="Ids that `list` shows.")] = None,
+    reason: Annotated[str | None, typer.Option(help="All that wait with this reason.")] = None,
+    store: Store = None,
+    as_json: JsonOutput = False,
+) -> None:
+    """Put events into the archive again as they are, for instance after their version was registered."""
+    if bool(ids) == (reason is not None):
+        raise Usage("Name ids or a --reason.")
+    with _translated():
+        objects = _open(store)
+        chosen = ids or [one.id for one in ListQuarantine(objects)() if _wanted(one, reason, every=False)]
+        _print(Redrive(objects)(chosen), as_json)
+
+
+@quarantine.command()
+def repair(
+    id_: Id,
+    file: Annotated[Path, typer.Option(help="The repaired line, or lines of an object that could not be read.")],
+    store: Store = None,
+    as_json: JsonOutput = False,
+) -> None:
+    """Put repaired lines into the archive in place of a quarantined line or object."""
+    with _translated():
+        _print(Redrive(_open(store))([id_], {id_: _lines(file)}), as_json)
+
+
+def _lines(file: Path) -> list[dict[str, Any]]:
+    try:
+        lines = [json.loads(line) for line in file.read_text().splitlines() if line.strip()]
+    except OSError as error:
+        raise Usage(f"{file} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise Usage(f"{file} must have one JSON object a line.") from error
+    if not lines or not all(isinstance(line, dict) for line in lines):
+        raise Usage(f"{file} must have one JSON object a line.")
+    return lines
+
+
+def _wanted(entry: Entry, reason: str | None, *, every: bool) -> bool:
+    return reason in (None, entry.reason) and (every or entry.redriven is None)
+
+
+def _told(entry: Entry) -> dict[str, Any]:
+    return {name: value for name, value in asdict(entry).items() if value is not None and name != "line"}
+
+
+def _print(done: dict[str, str], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"redriven": done}))
+    else:
+        for id_, name in done.items():
+            out.print(escape(f"{id_} → {name}"))
+        err.print(f"{len(done)} driven again; the next compaction takes them up.")
+
+
+def _open(store: str | None) -> Objects:
+    if store is not None:
+        return open_objects(store)
+    stack = local_stack.required()
+    if stack.archive_bucket is None:
+        raise Usage("The local hub names no archive bucket; name a --store.")
+    return open_objects(
+        f"s3://{stack.archive_bucket}",
+        endpoint_url=stack.endpoint_url,
+        region_name=stack.region,
+        aws_access_key_id="test",
+        aws_secret_access_key="test",  # noqa: S106 -- the embedded stack has no real ones
+    )
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except Rejected as error:
+        raise Refused(error.status, error.code, error.message, error.details) from error
+    except Unavailable as error:
+        raise Unreachable(error.message) from error
+    except MillraceError as error:
+        raise Refused(error.status, error.code, error.message, error.details) from error

@@ -1,0 +1,33 @@
+"""The log's stream and the archive queue, both doorbells: what is new in these ledgers goes into the archive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from millrace.adapters.dynamodb.keys import ledger_of
+from millrace.domain.ledger import Ledger
+from millrace.runtime import lake_wiring, observe, wiring
+
+RESERVE_MS = 90_000
+"""Left for finishing one more object; ledgers there is no time for are rung for again."""
+
+
+def handler(event: Mapping[str, Any], context: Any) -> None:
+    def may_go_on() -> bool:
+        return bool(context.get_remaining_time_in_millis() > RESERVE_MS)
+
+    rung = {_ledger(record) for record in event["Records"]}
+    done = lake_wiring.archive_events(may_go_on)([Ledger.to_read(name) for name in sorted(rung)])
+    if done.left:
+        wiring.doorbell("ARCHIVE_QUEUE_URL").ring(done.left)
+    if done.lost:
+        observe.logger().error("pruned_before_archived", events=done.lost)
+    observe.count({"Archived": done.events, "ArchiveObjects": done.objects, "ArchiveLost": done.lost})
+    observe.logger().info("archived", ledgers=len(rung), objects=done.objects, events=done.events, left=len(done.left))
+
+
+def _ledger(record: Mapping[str, Any]) -> str:
+    if "dynamodb" in record:
+        return ledger_of(record["dynamodb"]["Keys"]["b"]["S"])
+    return str(record["body"])

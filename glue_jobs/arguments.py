@@ -1,0 +1,57 @@
+"""Job arguments, the same on Glue and on a laptop. Glue adds arguments of its own; those are left alone."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import sys
+import time
+from collections.abc import Callable
+
+from pyspark.sql import SparkSession
+
+from glue_jobs.session import spark_session
+from glue_jobs.store import STACK_FILE
+from millrace.domain.archive import sortable_time
+from millrace.domain.errors import MillraceError
+
+
+def parser(description: str | None) -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(description=description, allow_abbrev=False)
+    made.add_argument("--store", help=f"s3://bucket/prefix or a directory; default: the bucket in {STACK_FILE}")
+    made.add_argument("--stage", help="a folder to stage S3 objects in, where Spark has no S3 client")
+    made.add_argument("--local", choices=("true", "false"), help="run Spark in this process; default: unless on Glue")
+    made.add_argument("--memory", default="2g", help="of a local Spark; default 2g")
+    made.add_argument("--conf", action="append", default=[], metavar="NAME=VALUE", help="a setting of a local Spark")
+    made.add_argument("--grace-hours", type=float, default=24, help="how long unreachable files are kept; default 24")
+    return made
+
+
+def session(app: str, asked: argparse.Namespace, others: list[str]) -> SparkSession:
+    """Glue names its job to every script, which tells it from a laptop."""
+    local = asked.local == "true" if asked.local is not None else "--JOB_NAME" not in others
+    settings = dict(one.partition("=")[::2] for one in asked.conf)
+    return spark_session(app, local=local, memory=asked.memory, settings=settings)
+
+
+def new_run() -> str:
+    """Sorts by time, and no two runs share it."""
+    return f"{sortable_time(now_ms())}-{secrets.token_hex(8)}"
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def tell(message: str) -> None:
+    sys.stderr.write(f"{time.strftime('%H:%M:%S')} {message}\n")
+    sys.stderr.flush()
+
+
+def ended(work: Callable[[], int]) -> int:
+    """Our own errors are one line for a person; others keep their stack trace."""
+    try:
+        return work()
+    except MillraceError as error:
+        tell(f"failed: {error.message}" + "".join(f" [{key}: {value}]" for key, value in error.details.items()))
+        return 1

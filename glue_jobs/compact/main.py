@@ -1,0 +1,45 @@
+"""The compaction job: `python -m glue_jobs.compact.main`, or this file as the script of a Glue job."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from glue_jobs import arguments
+from glue_jobs.athena import refresh
+from glue_jobs.compact.run import NOTHING_NEW, OVERTAKEN, Compact
+from glue_jobs.store import open_store
+from glue_jobs.sweep import sweep
+from millrace.domain.registry import Registry
+from millrace.domain.snapshot import REGISTRY
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = arguments.parser(__doc__)
+    parser.add_argument("--batch", type=int, default=10_000, help="archive objects in one run at most")
+    asked, others = parser.parse_known_args(argv)
+    return arguments.ended(lambda: _run(asked, others))
+
+
+def _run(asked: argparse.Namespace, others: list[str]) -> int:
+    workspace = open_store(asked.store, asked.stage)
+    stored = workspace.objects.get(REGISTRY)
+    registry = Registry.parse(stored.data) if stored else Registry()
+    spark = arguments.session("millrace-compact", asked, others)
+    compact = Compact(
+        spark, workspace, registry, arguments.new_run, arguments.now_ms, arguments.tell, max(1, asked.batch)
+    )
+    while True:
+        report = compact()
+        arguments.tell(f"{report.outcome}: snapshot {report.snapshot.number} {json.dumps(report.snapshot.counts)}")
+        if report.outcome in (NOTHING_NEW, OVERTAKEN) or not report.more:
+            break
+    refresh(workspace)
+    removed = sweep(workspace, arguments.now_ms(), int(asked.grace_hours * 3_600_000))
+    arguments.tell(f"{removed} unreachable files removed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

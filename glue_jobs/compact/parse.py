@@ -1,0 +1,121 @@
+"""Parse: archive lines into columns. What is wrong with a line is a column too; no line is lost and none ends the run.
+
+A line's payload is its last member and stays the text it is: only what stands before it is taken apart.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
+
+from millrace.domain.archive import FOLDER, MAX_LINE_BYTES
+from millrace.domain.catalog import MAX_VERSION
+
+MALFORMED, TOO_LARGE = "malformed", "too_large"
+CORRUPT = "_corrupt"
+HEAD = StructType(
+    [
+        StructField("committed_at", LongType()),
+        StructField("ledger", StringType()),
+        StructField("tenant", StringType()),
+        StructField("partitions", ArrayType(StringType())),
+        StructField("client_id", StringType()),
+        StructField("event_type", StringType()),
+        StructField("event_version", LongType()),
+        StructField("idempotency_key", StringType()),
+        StructField("occurred_at", StringType()),
+        StructField("source", StringType()),
+        StructField("trace_id", StringType()),
+        StructField("sequence_position", LongType()),
+        StructField(CORRUPT, StringType()),
+    ]
+)
+TEXTS = ("ledger", "tenant", "event_type", "idempotency_key", "occurred_at", "source")
+UTC = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|\+00:00)$"
+PAYLOAD = ',"payload":'
+
+
+def archive_object() -> Column:
+    """The name of the object that a row was read from."""
+    return F.regexp_extract(F.col("_metadata.file_path"), f"({FOLDER}[^/]+)$", 1)
+
+
+def parse(lines: DataFrame) -> DataFrame:
+    """(`line`, `object`) → the line's fields, `key`, and `reason` and `field` where it is not an event."""
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
+    measured = lines.withColumns(
+        {
+            "bytes": F.octet_length("line"),
+            "at": F.when(F.octet_length("line") <= MAX_LINE_BYTES, F.instr("line", PAYLOAD)),
+        }
+    )
+    cut = measured.withColumns(
+        {
+            "head": F.when(F.col("at") > 0, F.expr("concat(substring(line, 1, at - 1), '}')")),
+            "payload": F.when(F.col("at") > 0, F.expr(_between(len(PAYLOAD)))),
+        }
+    ).withColumn("e", F.from_json("head", HEAD, options))
+    names = [field.name for field in HEAD.fields if field.name not in (CORRUPT, "occurred_at")]
+    judged = cut.withColumn("field", F.when(F.col("at").isNotNull(), _first_problem()))
+    return judged.select(
+        "object",
+        "line",
+        "bytes",
+        *(F.col(f"e.{name}").alias(name) for name in names),
+        F.to_timestamp("e.occurred_at").alias("occurred_at"),
+        "payload",
+        F.when(F.col("at").isNull(), TOO_LARGE).when(F.col("field").isNotNull(), MALFORMED).alias("reason"),
+        "field",
+        F.substring_index("e.ledger", "#", 1).alias("contract"),
+        event_key(F.col("e.ledger"), F.col("e.idempotency_key"), F.col("line")).alias("key"),
+    )
+
+
+def event_key(ledger: Column, idempotency_key: Column, line: Column) -> Column:
+    """Sixteen bytes that stand for a ledger's idempotency key; of a line without one, for the line itself."""
+    named = F.coalesce(F.concat(ledger, F.lit("\0"), idempotency_key), line)
+    return F.unhex(F.substring(F.sha2(named, 256), 1, 32))
+
+
+def _between(width: int) -> str:
+    """From behind the payload's name to before the brace that closes the line."""
+    return f"substring(line, at + {width}, length(line) - at - {width})"
+
+
+def _first_problem() -> Column:
+    """The field that breaks a rule, in the order a person would look; null for a good line."""
+    e = {field.name: F.col(f"e.{field.name}") for field in HEAD.fields}
+    problems = [(F.col("at") == 0, "payload"), (~F.endswith("line", F.lit("}")), "line")]
+    # A JSON number or object would pass as a text; in our lines a text begins with its quote.
+    problems += [(~_begins(name, '"'), name) for name in TEXTS]
+    problems += [(e[name].isNull() | (F.trim(e[name]) == ""), name) for name in TEXTS]
+    problems += [
+        (~e["occurred_at"].rlike(UTC) | F.to_timestamp(e["occurred_at"]).isNull(), "occurred_at"),
+        (e["event_version"].isNull() | ~e["event_version"].between(1, MAX_VERSION), "event_version"),
+        (e["committed_at"].isNull() | (e["committed_at"] < 0), "committed_at"),
+        (e["partitions"].isNull() | ~(_begins("partitions", '["') | _begins("partitions", "[]")), "partitions"),
+        *((_present(name) & ~_begins(name, '"'), name) for name in ("client_id", "trace_id")),
+        (
+            _present("sequence_position") & (e["sequence_position"].isNull() | (e["sequence_position"] < 1)),
+            "sequence_position",
+        ),
+        (e[CORRUPT].isNotNull(), "line"),
+        (~_is_json(F.col("payload")), "payload"),
+    ]
+    return F.coalesce(*(F.when(broken, name) for broken, name in problems))
+
+
+def _present(name: str) -> Column:
+    return F.col("head").contains(f'"{name}":')
+
+
+def _begins(name: str, start: str) -> Column:
+    return F.col("head").contains(f'"{name}":{start}')
+
+
+def _is_json(text: Column) -> Column:
+    """One JSON value and nothing after it. Spark's parser refuses integers of 1000 digits, the hub does not."""
+    short = F.when(F.length(text) < 1000, text).otherwise(F.regexp_replace(text, "[0-9]{300,}", "0"))
+    one = F.json_array_length(F.concat(F.lit("["), short, F.lit("]"))) == 1
+    return F.coalesce(one, F.lit(False)) & (text != "null")

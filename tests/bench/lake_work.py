@@ -1,0 +1,141 @@
+"""The pieces of work that `make bench-lake` measures."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from glue_jobs.arguments import new_run, now_ms, tell
+from glue_jobs.compact.parse import event_key
+from glue_jobs.compact.run import PUBLISHED, Compact
+from glue_jobs.compact.write import Segments, key_files
+from glue_jobs.literal import literal_rows
+from glue_jobs.retain import transforms
+from glue_jobs.session import spark_session
+from glue_jobs.store import open_store
+from millrace.application.snapshots import Snapshots
+from millrace.domain.registry import Known, Registry
+from millrace.domain.retention import Policy
+from millrace.domain.snapshot import KEYS, PROCESSED, Snapshot
+
+REGISTRY = Registry({"order.placed": Known({1: {}})})
+MEMORY = os.environ.get("MILLRACE_BENCH_MEMORY", "3g")
+
+DUCKDB = """
+COPY (
+    WITH lines AS (
+        SELECT line, filename AS object FROM read_csv('{store}/ledger/*.jsonl.gz', columns = {{'line': 'VARCHAR'}},
+            delim = '\x01', quote = '', escape = '', header = false, filename = true)
+    ), parsed AS (
+        SELECT object, line ->> '$.ledger' AS ledger, (line ->> '$.sequence_position')::BIGINT AS position,
+            line ->> '$.idempotency_key' AS key, line ->> '$.event_type' AS event_type,
+            (line ->> '$.event_version')::BIGINT AS event_version, (line ->> '$.occurred_at')::TIMESTAMP AS occurred_at,
+            (line ->> '$.committed_at')::BIGINT AS committed_at, line ->> '$.source' AS source,
+            line ->> '$.client_id' AS client_id, line -> '$.partitions' AS partitions, line -> '$.payload' AS payload
+        FROM lines
+    )
+    SELECT * FROM parsed WHERE event_version = 1
+    QUALIFY row_number() OVER (PARTITION BY ledger, key ORDER BY position NULLS LAST, object, occurred_at) = 1
+    ORDER BY ledger, position
+) TO '{out}' (FORMAT parquet, COMPRESSION zstd)
+"""
+
+
+def _jvm(spark: SparkSession) -> int:
+    gateway = spark.sparkContext._gateway
+    assert gateway
+    return int(gateway.proc.pid)
+
+
+def compact(store: str) -> dict[str, Any]:
+    spark = spark_session("bench", local=True, memory=MEMORY)
+    start = time.perf_counter()
+    report = Compact(spark, open_store(store), REGISTRY, new_run, now_ms, tell)()
+    assert report.outcome == PUBLISHED
+    counts = report.snapshot.counts
+    size = sum(file.size for one in report.snapshot.tables.values() for segment in one for file in segment.files)
+    return {
+        "new_rows": counts["new"],
+        "quarantined": counts["quarantined"],
+        "lake_mb": round(size / 1e6, 1),
+        "seconds": time.perf_counter() - start,
+        "jvm": _jvm(spark),
+    }
+
+
+def with_duckdb(store: str) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as database:
+        out = Path(folder) / "events.parquet"
+        start = time.perf_counter()
+        database.execute(DUCKDB.format(store=store, out=out))
+        seconds = time.perf_counter() - start
+        rows = database.execute(f"SELECT count(*) FROM '{out}'").fetchone()
+        return {
+            "new_rows": rows[0] if rows else 0,
+            "quarantined": 0,
+            "lake_mb": round(out.stat().st_size / 1e6, 1),
+            "seconds": seconds,
+        }
+
+
+def history(store: str, events: int) -> dict[str, Any]:
+    """A lake whose key index knows so many events of other positions; nothing else of it is read by a run."""
+    workspace = open_store(store)
+    spark = spark_session("bench", local=True, memory=MEMORY)
+    ledger = F.concat(F.lit("catalog#acme#orders"), (F.col("id") % 20).cast("string"))
+    key = event_key(ledger, F.concat(F.lit("old-"), F.col("id").cast("string")), F.lit(""))
+    segments = Segments(spark, workspace, new_run(), tell)
+    keys = segments.write(KEYS, spark.range(events).select(key.alias("key")), key_files(events))
+    names = gzip.compress(json.dumps([f"ledger/old-{n}.jsonl.gz" for n in range(events // 5_000)]).encode())
+    processed = segments.put(PROCESSED, "names.json.gz", names, events // 5_000)
+    snapshots = Snapshots(workspace.objects)
+    snapshot = Snapshot(1, segments.run, now_ms()).having(KEYS, [keys]).having(PROCESSED, [processed])
+    assert snapshots.publish(snapshots.current(), snapshot)
+    return {"jvm": _jvm(spark)}
+
+
+def retention(events: int) -> dict[str, Any]:
+    """Twenty ledgers, events of 1 to 8 of 64 partitions, every partition's watermark somewhere in its ledger."""
+    spark = spark_session("bench", local=True, memory=MEMORY)
+    position = F.floor(F.col("id") / 20) + 1
+    names = F.expr("transform(sequence(1, 1 + CAST(id % 8 AS INT)), n -> concat('p', (id * 7 + n * 13) % 64))")
+    made = spark.range(events).select(
+        F.concat(F.lit("sync#acme#"), F.col("id") % 20).alias("ledger"),
+        position.alias("position"),
+        F.array_distinct(names).alias("partitions"),
+        F.timestamp_millis(F.lit(now_ms())).alias("committed_at"),
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        made.write.parquet(f"file://{folder}/events")
+        rows = spark.read.parquet(f"file://{folder}/events")
+        start = time.perf_counter()
+        last = events // 20
+        policies = [
+            Policy(f"sync#acme#{ledger}", f"p{name}", last * (name + 60) // 128)
+            for ledger in range(20)
+            for name in range(64)
+        ]
+        policy_rows = transforms.policy_rows(spark, policies)
+        marks = transforms.watermark_rows(transforms.by_partition(rows), policy_rows, now_ms(), counted=False).persist()
+        ends = [{"ledger": f"sync#acme#{ledger}", "limit": last} for ledger in range(20)]
+        limits = literal_rows(spark, ends, "ledger string, limit bigint")
+        going = transforms.may_go_rows(rows, marks, limits).count()
+        return {"may_go": going, "seconds": time.perf_counter() - start, "jvm": _jvm(spark)}
+
+
+WORK: Mapping[str, Callable[..., dict[str, Any]]] = {
+    "compact": compact,
+    "duckdb": with_duckdb,
+    "history": history,
+    "retention": retention,
+}

@@ -1,0 +1,189 @@
+"""Retention on a real stack: set through the door, shown by a dry run, pruned, and then told to every reader (C8)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.openapi.streams import EXTENSION
+from millrace.domain.ledger import Ledger
+from tests.e2e.api import item
+from tests.e2e.conftest import Hub
+from tests.e2e.lake import done, eventually, operator, processed, sent, session_event
+
+MILLRACE = str(Path(sys.executable).parent / "millrace")
+OPERATOR = ["producer", "consumer", "operator"]
+
+
+@pytest.fixture
+def token() -> dict[str, Any]:
+    return {"tenant": f"tenant-{uuid.uuid4().hex[:8]}", "roles": OPERATOR}
+
+
+def read_to_the_end(hub: Hub, ledger: str, head: int) -> None:
+    """Every consumer of the ledger, and compaction."""
+    consumers = {"archive", "fan_out"} | ({"index"} if ledger.startswith("sync#") else set())
+    state = operator(hub).state
+
+    def caught_up() -> bool:
+        cursors = state.marks(Ledger.to_read(ledger)).cursors
+        return all(cursors.get(consumer, 0) >= head for consumer in consumers)
+
+    eventually(caught_up, "a consumer did not get to the head")
+    processed(hub)
+
+
+def retain(hub: Hub, folder: Path, *options: str) -> tuple[int, dict[str, Any]]:
+    hub.stack.write(folder / ".local")
+    run = subprocess.run(
+        [MILLRACE, "retain", "--json", *options], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert run.stdout, run.stderr
+    told: dict[str, Any] = json.loads(run.stdout)
+    return run.returncode, told
+
+
+def planned(told: dict[str, Any], ledger: str) -> dict[str, Any]:
+    (plan,) = (plan for plan in told["ledgers"] if plan["ledger"] == ledger)
+    found: dict[str, Any] = plan
+    return found
+
+
+def test_the_door_takes_a_policy_and_tells_it(stack: Hub, token: dict[str, Any]) -> None:
+    path = "/v1/retention/catalog/orders"
+    nothing = {"advance_to": 0, "max_age_days": None, "max_events": None}
+    told = done(sent(stack, "GET", path, **token))
+    assert told == {"contract": "catalog", "scope": "orders", **nothing, "partitions": []}
+    assert done(sent(stack, "PUT", path, {"max_age_days": 90}, **token)) == {**told, "max_age_days": 90}
+    assert done(sent(stack, "GET", path, **token))["max_age_days"] == 90
+    assert done(sent(stack, "PUT", path, {"max_age_days": None}, **token))["max_age_days"] is None
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "claims", "status"),
+    [
+        ("sync/demo", {"max_age_days": 1}, {"roles": ["producer", "consumer"]}, 403),
+        ("sync/other", {"max_age_days": 1}, {}, 403),
+        ("catalog/orders", {"max_age_days": 1}, {"partitions": ["catalog:other"]}, 403),
+        ("sync/demo", {"max_age_days": 0}, {}, 400),
+        ("sync/demo", {}, {}, 400),
+        ("audit/x", {"max_age_days": 1}, {}, 400),
+        ("sync/demo", {"advance_to": 10**9}, {}, 400),
+    ],
+)
+def test_the_door_refuses_what_it_must(
+    stack: Hub, token: dict[str, Any], path: str, body: Any, claims: dict[str, Any], status: int
+) -> None:
+    response = sent(stack, "PUT", f"/v1/retention/{path}", body, **{**token, **claims})
+    assert response.status_code == status, response.text
+    assert response.json()["code"] in ("bad_request", "forbidden")
+
+
+def test_sync_says_what_was_pruned_and_serves_the_rest(stack: Hub, token: dict[str, Any], tmp_path: Path) -> None:
+    """S6, S13: an event that another partition needs stays."""
+    ledger = f"sync#{token['tenant']}#demo"
+    items = [item(f"e{n}", n, ["a", "b"] if n == 3 else ["a"]) for n in range(1, 7)]
+    done(sent(stack, "POST", "/v1/projects/demo/submit_events", {"events": items}, **token))
+    read_to_the_end(stack, ledger, 6)
+    path = "/v1/retention/sync/demo"
+    done(sent(stack, "PUT", path, {"partition": "a", "advance_to": 5}, **token))
+    code, told = retain(stack, tmp_path, "--dry-run")
+    assert code == 0
+    assert planned(told, ledger)["goes"] == [[1, 2], [4, 5]]
+    assert told["removed"] == 0
+    code, told = retain(stack, tmp_path, "--yes")
+    assert (code, planned(told, ledger)["removed"]) == (0, 4)
+    plan = operator(stack).objects.get(f"{told['manifest']}plan-0000.json")
+    assert plan is not None
+    assert ledger in {one["ledger"] for one in json.loads(plan.data)}
+    page = done(sent(stack, "POST", "/v1/projects/demo/sync", {"since_committed_id": 0}, **token))
+    assert [event["committed_id"] for event in page["events"]] == [3, 6]
+    assert page["pruned_through_committed_id"] == 5
+    again = sent(stack, "PUT", path, {"partition": "a", "advance_to": 4}, **token)
+    assert (again.status_code, again.json()["code"]) == (409, "conflict")
+    retried = done(sent(stack, "POST", "/v1/projects/demo/submit_events", {"events": items[:1]}, **token))
+    assert retried["results"][0]["committed_id"] == 1, "S5: what was pruned is still known"
+
+
+def test_a_poll_from_an_old_cursor_expires_and_starting_over_reports_the_gap(
+    stack: Hub, token: dict[str, Any], tmp_path: Path
+) -> None:
+    """T9"""
+    ledger = f"streams#{token['tenant']}#rt#main"
+    done(sent(stack, "POST", "/v1/runtimes/rt/negotiate", {"supported_contract_versions": [2]}, **token))
+    path = "/v1/runtimes/rt/streams/main/events"
+    done(sent(stack, "POST", path, {"events": [{**EXTENSION, "event_id": f"e{n}"} for n in range(1, 7)]}, **token))
+    cursor = done(sent(stack, "GET", f"{path}?max=2", **token))["next_cursor"]
+    read_to_the_end(stack, ledger, 6)
+    done(sent(stack, "PUT", "/v1/retention/streams/rt:main", {"advance_to": 4}, **token))
+    code, told = retain(stack, tmp_path, "--yes")
+    assert (code, planned(told, ledger)["removed"]) == (0, 4)
+    expired = sent(stack, "GET", f"{path}?cursor={cursor}", **token)
+    assert (expired.status_code, expired.json()["machine_code"]) == (410, "SDK_RUNTIME_CURSOR_EXPIRED")
+    degraded = sent(stack, "GET", f"{path}?cursor={cursor}", **token)
+    assert degraded.json()["machine_code"] == "SDK_RUNTIME_STREAM_DEGRADED"
+    batch = done(sent(stack, "GET", path, **token))
+    assert batch["dropped_count"] == 4
+    assert [(event["event_type"], event["seq_no"]) for event in batch["events"]] == [
+        ("StreamGap", 4),
+        ("acme.battery.low", 5),
+        ("acme.battery.low", 6),
+    ]
+    assert batch["events"][0]["payload"]["dropped_count"] == 4
+
+
+def test_a_policy_for_all_sessions_prunes_the_oldest_of_each_but_not_what_a_transcript_needs(
+    stack: Hub, token: dict[str, Any], tmp_path: Path
+) -> None:
+    for session in ("s1", "s2"):
+        events = [session_event(f"{session}-{n}", session) for n in range(1, 25)]
+        done(sent(stack, "POST", "/v1/realtime/events", {"events": events}, **token))
+    done(sent(stack, "GET", "/v1/realtime/sessions/s1/transcript", **token))
+    more = [session_event(f"s1-more-{n}", "s1") for n in range(6)]
+    done(sent(stack, "POST", "/v1/realtime/events", {"events": more}, **token))
+    names = [f"realtime#{token['tenant']}#{session}" for session in ("s1", "s2")]
+    for name, head in zip(names, (30, 24), strict=True):
+        read_to_the_end(stack, name, head)
+    done(sent(stack, "PUT", "/v1/retention/realtime/*", {"max_events": 2}, **token))
+    code, told = retain(stack, tmp_path, "--yes")
+    assert code == 0
+    assert (planned(told, names[0])["held_by"], planned(told, names[0])["removed"]) == ("transcripts", 24)
+    assert planned(told, names[1])["removed"] == 22
+    page = done(sent(stack, "GET", "/v1/realtime/sessions/s2/events?afterSequence=0", **token))
+    assert ([event["sequence"] for event in page["events"]], page["prunedThrough"]) == ([23, 24], 22)
+    transcript = done(sent(stack, "GET", "/v1/realtime/sessions/s1/transcript", **token))
+    assert len(transcript["utterances"]) == 30
+
+
+def test_what_a_paused_target_has_not_got_stays_until_the_target_is_deleted(
+    stack: Hub, token: dict[str, Any], tmp_path: Path
+) -> None:
+    """C8"""
+    ledger = f"sync#{token['tenant']}#demo"
+    chosen = {"type": "stub", "sources": [{"contract": "sync", "scope": "*"}], "paused": True}
+    done(sent(stack, "PUT", "/v1/targets/later", chosen, **token))
+    items = [item(f"e{n}", n) for n in range(1, 5)]
+    done(sent(stack, "POST", "/v1/projects/demo/submit_events", {"events": items}, **token))
+    read_to_the_end(stack, ledger, 4)
+    done(sent(stack, "PUT", "/v1/retention/sync/demo", {"advance_to": 4}, **token))
+    _, told = retain(stack, tmp_path, "--dry-run")
+    assert (planned(told, ledger)["held_by"], planned(told, ledger)["goes"]) == ("targets", [])
+    done(sent(stack, "DELETE", "/v1/targets/later", **token))
+    _, told = retain(stack, tmp_path, "--yes")
+    assert planned(told, ledger)["removed"] == 4
+
+
+def test_pruning_needs_a_word_when_nobody_can_be_asked(stack: Hub, token: dict[str, Any], tmp_path: Path) -> None:
+    done(sent(stack, "POST", "/v1/projects/demo/submit_events", {"events": [item("x")]}, **token))
+    read_to_the_end(stack, f"sync#{token['tenant']}#demo", 1)
+    done(sent(stack, "PUT", "/v1/retention/sync/demo", {"advance_to": 1}, **token))
+    code, told = retain(stack, tmp_path)
+    assert (code, told["error"]["code"]) == (2, "usage")
+    page = done(sent(stack, "POST", "/v1/projects/demo/sync", {"since_committed_id": 0}, **token))
+    assert len(page["events"]) == 1

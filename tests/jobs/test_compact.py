@@ -1,0 +1,194 @@
+"""Compaction on small archives: what a run adds, leaves alone, sets aside or refuses."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from glue_jobs.compact.run import NOTHING_NEW, OVERTAKEN, PUBLISHED, RejectedEvent
+from millrace.domain.archive import SUFFIX, EventWriter
+from millrace.domain.registry import FALLBACK, QUARANTINE, REJECT, Known, Registry
+from millrace.domain.snapshot import EVENTS, KEYS, PROCESSED, STATISTICS
+from tests.jobs.faults import FaultyWorkspace
+from tests.jobs.lake import Lake, line
+
+SYNC = "sync#acme#demo"
+ORDERS = "catalog#acme#orders"
+
+
+@pytest.fixture
+def lake(spark: SparkSession, tmp_path: Path) -> Lake:
+    return Lake(spark, tmp_path)
+
+
+def written_line(content: dict[str, Any]) -> bytes:
+    writer = EventWriter()
+    writer.add_line(content)
+    return gzip.decompress(writer.finish().data).rstrip(b"\n")
+
+
+def everything(lake: Lake) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in lake.root.rglob("*") if path.is_file()}
+
+
+def test_a_second_run_over_the_same_archive_changes_nothing(lake: Lake) -> None:
+    """C6."""
+    lake.archive([line(SYNC, f"k{n}", n) for n in range(1, 6)])
+    assert lake.compact().outcome == PUBLISHED
+    before = everything(lake)
+    assert [row["sequence_position"] for row in lake.table(EVENTS)] == [1, 2, 3, 4, 5]
+    assert lake.compact().outcome == NOTHING_NEW
+    assert everything(lake) == before
+
+
+def test_a_published_row_is_never_replaced_and_a_late_object_is_never_skipped(lake: Lake) -> None:
+    """C4, C5: the late object sorts first and holds an earlier twin of what is published."""
+    lake.archive([line(SYNC, "a", 7, payload={"told": "first"})])
+    lake.compact()
+    twin = line(SYNC, "a", 1, payload={"told": "later"}, committed_at=5)
+    late = lake.archive([twin, line(SYNC, "b", 2, committed_at=5)])
+    assert late < lake.table(EVENTS)[0]["archive_object"]
+    counts = lake.compact().snapshot.counts
+    assert (counts["new"], counts["duplicates"]) == (1, 1)
+    rows = {row["idempotency_key"]: row for row in lake.table(EVENTS)}
+    assert json.loads(rows["a"]["payload"]) == {"told": "first"}
+    assert rows["b"]["archive_object"] == late
+
+
+def test_small_segments_are_folded_into_larger_ones_and_nothing_else_changes(lake: Lake) -> None:
+    """C6: the number of files follows the logarithm of the number of runs."""
+    for number in (1, 2, 3):
+        lake.archive([line(SYNC, f"k{number}", number)])
+        lake.compact(fan_in=3)
+    for table in (EVENTS, KEYS, PROCESSED, STATISTICS):
+        assert [segment.run for segment in lake.snapshot.segments(table)] == [lake.snapshot.run]
+    assert sorted(row["sequence_position"] for row in lake.table(EVENTS)) == [1, 2, 3]
+    assert lake.table(STATISTICS)[0]["events"] == 3
+    lake.archive([line(SYNC, "k1", 1), line(SYNC, "k4", 4)])
+    assert lake.compact().snapshot.counts["new"] == 1
+
+
+def test_a_rejecting_registry_fails_the_run_names_the_event_and_changes_nothing(lake: Lake) -> None:
+    """C5."""
+    lake.registry = Registry({"order.placed": Known({1: {}}, REJECT)})
+    lake.archive([line(ORDERS, "good", 1), line(ORDERS, "bad", 2, event_version=9, payload={"secret": "s3cret"})])
+    before = everything(lake)
+    with pytest.raises(RejectedEvent, match=r"order\.placed, event_version 9.*position 2.*bad") as refused:
+        lake.compact()
+    assert "s3cret" not in refused.value.message
+    assert everything(lake) == before
+    lake.registry = Registry({"order.placed": Known({1: {}, 9: {}}, REJECT)})
+    assert lake.compact().snapshot.counts["new"] == 2
+
+
+def test_a_quarantined_event_is_kept_with_its_reason_and_origin(lake: Lake) -> None:
+    """C5, C7."""
+    lake.registry = Registry({"order.placed": Known({1: {}}, QUARANTINE)})
+    unknown = line(ORDERS, "v9", 2, event_version=9)
+    name = lake.archive([line(ORDERS, "v1", 1), unknown, line(ORDERS, "other", 3, event_type="order.lost")])
+    counts = lake.compact().snapshot.counts
+    assert (counts["new"], counts["quarantined"]) == (1, 2)
+    kept = {one["idempotency_key"]: one for one in lake.quarantine()}
+    assert {key: one["reason"] for key, one in kept.items()} == {"v9": "unknown_version", "other": "unknown_type"}
+    assert {one["object"] for one in kept.values()} == {name}
+    assert json.loads(kept["v9"]["line"]) == unknown
+
+
+def test_a_fallback_fills_the_defaults_of_the_nearest_version(lake: Lake) -> None:
+    """C5: what the event says itself is kept, null included."""
+    known = Known({2: {"a": 1}, 4: {"a": 1, "b": {"c": [True, None]}, "d": "\u00e9\"'"}}, FALLBACK)
+    lake.registry = Registry({"order.placed": known}, policy=FALLBACK)
+    payloads: dict[str, tuple[int, Any]] = {
+        "below": (1, {"x": 1}),
+        "between": (3, {}),
+        "above": (9, {"a": None, "x": [1]}),
+        "known": (4, {"x": 1}),
+        "not_an_object": (9, [1]),
+    }
+    lines = [line(ORDERS, key, event_version=v, payload=payload) for key, (v, payload) in payloads.items()]
+    lake.archive([*lines, line(ORDERS, "unheard", event_type="order.lost", payload=5)])
+    lake.compact()
+    rows = {row["idempotency_key"]: row for row in lake.table(EVENTS)}
+    assert {key: (json.loads(row["payload"]), row["filled"]) for key, row in rows.items()} == {
+        "below": ({"x": 1, "a": 1}, True),
+        "between": ({"a": 1}, True),
+        "above": ({"a": None, "x": [1], "b": {"c": [True, None]}, "d": "\u00e9\"'"}, True),
+        "known": ({"x": 1}, False),
+        "unheard": (5, True),
+    }
+    assert [one["reason"] for one in lake.quarantine()] == ["payload_not_an_object"]
+
+
+def test_what_cannot_be_read_goes_to_quarantine_with_its_object_and_the_run_goes_on(lake: Lake) -> None:
+    """C5, C7."""
+    good = written_line(line(SYNC, "good", 1))
+    fine = gzip.compress(good + b"\n")
+    broken = {
+        "corrupt": fine[:-9] + b"\xff" * 5 + fine[-4:],
+        "cut": gzip.compress(good * 500)[:-20],
+        "not-gzip": b"plain text",
+        "empty": b"",
+        "no-lines": gzip.compress(b""),
+    }
+    names = {kind: lake.archive_bytes(f"0-{kind}{SUFFIX}", data) for kind, data in broken.items()}
+    names["foreign"] = lake.archive_bytes("notes.txt", b"hello")
+    assert good.endswith(b',"payload":{"key":"good"}}')
+    wrong: dict[str, list[bytes]] = {
+        "payload": [good[: len(good) // 2], good[:-1] + b',{"x":1}}', b"hello", b"", good[:-16] + b"{}"],
+        "line": [good[:-3]],
+        "event_version": [good.replace(b'"event_version":1', b'"event_version":"1"')],
+        "event_type": [good.replace(b'"sync.set"', b"5")],
+        "partitions": [good.replace(b'"partitions":[]', b'"partitions":"p"')],
+        "sequence_position": [good.replace(b'"sequence_position":1', b'"sequence_position":"1"')],
+        "occurred_at": [good.replace(b"2026-02-01T", b"2026-02-31T")],
+        "source": [good.replace(b'"tests"', b'" "')],
+        "ledger": [good.replace(b'"ledger"', b'"leather"')],
+    }
+    large = good.replace(b'"key"', b'"%b"' % (b"x" * 10_000_000))
+    digits = good.replace(b'{"key":"good"}', b'{"n":%b}' % (b"9" * 4_200)).replace(b'"good"', b'"digits"')
+    mixed = lake.archive_raw(f"1-mixed{SUFFIX}", [*(one for some in wrong.values() for one in some), large, digits])
+    lake.archive([line(SYNC, "good", 1)])
+    counts = lake.compact().snapshot.counts
+    kept = lake.quarantine()
+    assert {one["object"]: one["reason"] for one in kept if one["object"] != mixed} == {
+        names["corrupt"]: "corrupt_object",
+        names["cut"]: "corrupt_object",
+        names["not-gzip"]: "corrupt_object",
+        names["empty"]: "empty_object",
+        names["no-lines"]: "empty_object",
+        names["foreign"]: "foreign_object",
+    }
+    fields: dict[str, list[bytes]] = {}
+    for one in kept:
+        if one.get("reason") == "malformed":
+            fields.setdefault(one["field"], []).append(one["line"].encode())
+    assert {field: sorted(some) for field, some in fields.items()} == {
+        field: sorted(some) for field, some in wrong.items()
+    }
+    too_large = [one for one in kept if one["reason"] == "too_large"]
+    assert [(one["bytes"], "line" in one) for one in too_large] == [(len(large), False)]
+    assert (counts["new"], counts["quarantined"]) == (2, 14)
+    assert {row["idempotency_key"] for row in lake.table(EVENTS)} == {"good", "digits"}
+    assert lake.compact().outcome == NOTHING_NEW
+
+
+def test_of_two_runs_at_once_one_wins_and_the_other_leaves_nothing(lake: Lake) -> None:
+    """C6."""
+    lake.archive([line(SYNC, f"k{n}", n) for n in range(1, 4)])
+    outcomes = []
+
+    def look(call: int) -> None:
+        if call == 8:
+            outcomes.append(lake.compact())
+
+    slow = lake.compact(workspace=FaultyWorkspace(lake.workspace, look=look))
+    assert (outcomes[0].outcome, slow.outcome) == (PUBLISHED, OVERTAKEN)
+    assert [row["sequence_position"] for row in lake.table(EVENTS)] == [1, 2, 3]
+    assert slow.snapshot.run == outcomes[0].snapshot.run
+    assert {one.name.split("/")[2] for one in lake.objects.list("lake/runs/")} == {lake.snapshot.run}
+    assert lake.compact().outcome == NOTHING_NEW

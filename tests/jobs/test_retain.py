@@ -1,0 +1,255 @@
+"""Retention over tables, archive and log (C8, S13): nothing goes while somebody needs it, and what goes is recorded."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from glue_jobs.compact.tables import SCHEMAS
+from glue_jobs.literal import literal_rows
+from glue_jobs.retain import transforms
+from glue_jobs.retain.main import main
+from glue_jobs.retain.run import DONE, DRY, NOTHING, Report, Retain
+from millrace.adapters.memory import MemoryLog, MemoryState
+from millrace.application.prune import Prune
+from millrace.domain.instants import utc_text
+from millrace.domain.ledger import Ledger
+from millrace.domain.page import Origin, Page, Record
+from millrace.domain.ranges import Ranges
+from millrace.domain.retention import Policy, Request, may_go, watermarks
+from millrace.domain.snapshot import EVENTS, KEYS, PRUNED, STATISTICS
+from tests.jobs.conftest import QUICK_ARGUMENTS
+from tests.jobs.faults import FaultyWorkspace, Killed
+from tests.jobs.lake import NOW, Lake, line
+
+SYNC, OTHER = "sync#acme#demo", "sync#acme#other"
+DAY = 86_400_000
+KILLS = int(os.environ.get("MILLRACE_LAKE_KILLS", "3"))
+
+
+def test_nothing_may_go_while_one_of_its_partitions_needs_it(spark: SparkSession) -> None:
+    """S13, C8: each ledger is a case of its own with random watermarks, ages, counts and limits."""
+    seeded = random.Random(11)
+    names = ["p", "q", "r"]
+    events: dict[str, list[tuple[int, list[str], int]]] = {}
+    policies: dict[str, list[Policy]] = {}
+    limits: dict[str, int] = {}
+    for number in range(80):
+        ledger, count = f"sync#acme#{number}", seeded.randint(1, 12)
+        times = [NOW - seeded.randint(0, 6) * DAY + seeded.randint(-9, 9) for _ in range(count)]
+        times = seeded.choice((times, sorted(times)))
+        events[ledger] = [
+            (n + 1, seeded.sample(names, seeded.randint(0, 3)), time_ms) for n, time_ms in enumerate(times)
+        ]
+        policies[ledger] = [
+            Policy(
+                ledger,
+                seeded.choice((None, "", *names)),
+                seeded.choice((None, seeded.randint(0, count + 2))),
+                seeded.choice((None, seeded.randint(0, 5))),
+                seeded.choice((None, seeded.randint(0, 6))),
+            )
+            for _ in range(seeded.randint(0, 4))
+        ]
+        if seeded.random() < 0.9:
+            limits[ledger] = seeded.randint(0, count + 2)
+    expected = set()
+    for ledger, rows in events.items():
+        marks = watermarks(rows, policies[ledger], NOW)
+        expected |= {(ledger, p) for p, named, _ in rows if may_go(named, p, marks, limits.get(ledger, 0))}
+    rows_ = [
+        {"ledger": ledger, "position": position, "partitions": named, "committed_at": utc_text(time_ms * 1_000_000)}
+        for ledger, rows in events.items()
+        for position, named, time_ms in rows
+    ]
+    table = literal_rows(
+        spark, rows_, "ledger string, position bigint, partitions array<string>, committed_at timestamp"
+    )
+    policy_rows = transforms.policy_rows(spark, [one for some in policies.values() for one in some])
+    limit_rows = literal_rows(
+        spark, [{"ledger": one, "limit": limit} for one, limit in limits.items()], "ledger string, limit bigint"
+    )
+    marks_rows = transforms.watermark_rows(transforms.by_partition(table), policy_rows, NOW)
+    going = transforms.may_go_rows(table, marks_rows, limit_rows)
+    assert {(row["ledger"], row["position"]) for row in going.collect()} == expected
+    assert 50 < len(expected) < sum(map(len, events.values())) - 50, "the cases must go both ways"
+
+
+def test_compaction_s_position_ends_at_the_first_hole(spark: SparkSession) -> None:
+    """C8: what went before closes a hole, what is in quarantine leaves one."""
+    held = {"a": [1, 2, 3], "b": [2, 3], "c": [1, 2, 4, 5], "d": [6, 7, 9]}
+    events = [{"ledger": ledger, "position": position} for ledger, some in held.items() for position in some]
+    went = [{"ledger": "d", "first": 1, "last": 3}, {"ledger": "d", "first": 2, "last": 5}]
+    pruned = literal_rows(spark, went, SCHEMAS[PRUNED])
+    covered = transforms.covered_rows(literal_rows(spark, events, "ledger string, position bigint"), pruned)
+    assert {row["ledger"]: row["covered"] for row in covered.collect()} == {"a": 3, "c": 2, "d": 7}
+
+
+def test_positions_become_ranges(spark: SparkSession) -> None:
+    positions = [{"ledger": "a", "position": position} for position in (1, 2, 4, 4, 5, 9)]
+    rows = literal_rows(spark, positions, "ledger string, position bigint")
+    found = transforms.spans(rows).orderBy("first").collect()
+    assert [(row["first"], row["last"]) for row in found] == [(1, 2), (4, 5), (9, 9)]
+
+
+class Log:
+    """The real pruning over a log in memory, as a job gets it."""
+
+    def __init__(self) -> None:
+        self.log, self.state = MemoryLog(), MemoryState()
+
+    def commit(self, ledger: str, ids: list[str], archived: int) -> None:
+        records = tuple(Record(id_, b"d", b"{}") for id_ in ids)
+        self.log.append(Ledger.to_read(ledger), Page(1, records, NOW, Origin("c"), b"n"))
+        self.state.move_cursor(Ledger.to_read(ledger), "archive", 0, archived)
+
+    def prune(self, ledger: str, ranges: Ranges) -> int:
+        empty = Prune(self.log, self.state, ["archive"])
+        return empty(Ledger.to_read(ledger), ranges.last, lambda event: event.position in ranges)
+
+    def bodies(self, ledger: str) -> list[int]:
+        pages = self.log.read(Ledger.to_read(ledger), 0).pages
+        return [event.position for page in pages for event in page.events() if event.record.body is not None]
+
+
+class Kept:
+    """A compacted lake of two ledgers in three objects, with its log."""
+
+    def __init__(self, lake: Lake) -> None:
+        self.lake, self.log = lake, Log()
+        shared = [line(SYNC, "k3", 3, partitions=["p", "q"]), line(OTHER, "o1", 1, partitions=["p"])]
+        self.first = lake.archive([line(SYNC, f"k{n}", n, partitions=["p"]) for n in (1, 2)])
+        self.shared = lake.archive(shared)
+        self.last = lake.archive([line(SYNC, f"k{n}", n, partitions=["p"]) for n in (4, 5)])
+        self.log.commit(SYNC, [f"k{n}" for n in range(1, 6)], 5)
+        self.log.commit(OTHER, ["o1"], 1)
+        lake.compact()
+        self.request = Request([Policy(SYNC, "p", 4), Policy(SYNC, "q", 2)], {SYNC: 5, OTHER: 1})
+
+    def retain(self, *, execute: bool = True, workspace: Any = None, request: Request | None = None) -> Report:
+        prune = self.log.prune if execute else None
+        where = workspace or self.lake.workspace
+        return Retain(self.lake.spark, where, self.lake.new_run, lambda: NOW, prune)(request or self.request)
+
+    def positions(self) -> list[tuple[str, int]]:
+        return sorted((row["ledger"], row["sequence_position"]) for row in self.lake.table(EVENTS))
+
+    def archive(self) -> set[str]:
+        return {one.name for one in self.lake.objects.list("ledger/")}
+
+
+@pytest.fixture
+def kept(spark: SparkSession, tmp_path: Path) -> Kept:
+    return Kept(Lake(spark, tmp_path / "lake"))
+
+
+AFTER = [(SYNC, 3), (SYNC, 5), (OTHER, 1)]
+
+
+def test_a_dry_run_tells_what_would_go_and_changes_nothing(kept: Kept) -> None:
+    """C8."""
+    before = {str(path): path.read_bytes() for path in kept.lake.root.rglob("*") if path.is_file()}
+    report = kept.retain(execute=False)
+    assert (report.outcome, report.manifest) == (DRY, None)
+    assert report.plan.ranges == {SYNC: Ranges.of([1, 2, 4])}
+    assert report.plan.objects == (kept.first,)
+    assert {str(path): path.read_bytes() for path in kept.lake.root.rglob("*") if path.is_file()} == before
+    assert kept.log.bodies(SYNC) == [1, 2, 3, 4, 5]
+
+
+def test_what_may_go_goes_from_the_log_the_tables_and_the_archive_and_is_recorded(kept: Kept) -> None:
+    """C8: ids stay known, so nothing comes back; statistics stay as they were."""
+    statistics = kept.lake.table(STATISTICS)
+    report = kept.retain()
+    assert (report.outcome, report.bodies) == (DONE, 3)
+    assert kept.positions() == AFTER
+    assert kept.log.bodies(SYNC) == [3, 5]
+    assert kept.archive() == {kept.shared, kept.last}
+    assert report.manifest
+    stored = kept.lake.objects.get(report.manifest)
+    assert stored
+    went = json.loads(gzip.decompress(stored.data))
+    assert went["ledgers"] == {SYNC: {"events": 3, "ranges": [[1, 2], [4, 4]]}}
+    assert went["archive_objects"] == [kept.first]
+    assert kept.lake.table(STATISTICS) == statistics
+    assert kept.lake.snapshot.rows(EVENTS) == len(AFTER)
+    assert kept.lake.snapshot.rows(KEYS) == 6
+    assert kept.retain().outcome == NOTHING
+    kept.lake.archive([line(SYNC, f"k{n}", n, partitions=["p"]) for n in (1, 2, 6)])
+    assert kept.lake.compact().snapshot.counts["new"] == 1
+    further = Request([Policy(SYNC, "p", 9), Policy(SYNC, "q", 9)], {SYNC: 9})
+    assert kept.retain(request=further).plan.ranges == {SYNC: Ranges.of([3, 5, 6])}
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        Request([], {SYNC: 5}),
+        Request([Policy(SYNC, None, 5)], {}),
+        Request([Policy(SYNC, None, 5)], {SYNC: 0}),
+        Request([Policy(SYNC, "p", 5)], {OTHER: 5}),
+    ],
+)
+def test_without_a_policy_or_a_ceiling_nothing_goes(kept: Kept, request_: Request) -> None:
+    """C8: no policy means never."""
+    assert kept.retain(request=request_).outcome == NOTHING
+    assert len(kept.positions()) == 6
+
+
+def test_an_object_with_something_in_quarantine_is_kept(kept: Kept) -> None:
+    """C7, C8."""
+    mixed = kept.lake.archive([line(OTHER, "o2", 2, partitions=["p"]), line("catalog#acme#x", "odd", 1)])
+    kept.lake.compact()
+    report = kept.retain(request=Request([Policy(OTHER, None, 9)], {OTHER: 9}))
+    assert report.plan.ranges == {OTHER: Ranges.of([1, 2])}
+    assert report.plan.objects == ()
+    assert mixed in kept.archive()
+
+
+def test_a_run_that_dies_anywhere_is_finished_by_the_next(kept: Kept) -> None:
+    """C6, C8: readers see all of it or none; what is left over is removed later."""
+    before = kept.positions()
+    probe = FaultyWorkspace(kept.lake.workspace)
+    kept.retain(execute=False, workspace=probe)
+    seeded = random.Random(3)
+    for die_at in seeded.sample(range(3, probe.calls + 12), min(KILLS, probe.calls)):
+        try:
+            kept.retain(workspace=FaultyWorkspace(kept.lake.workspace, seeded.choice((-1, 1)) * die_at))
+        except Killed:
+            assert kept.positions() in (before, AFTER)
+    kept.retain()
+    kept.retain()
+    assert kept.positions() == AFTER
+    assert kept.log.bodies(SYNC) == [3, 5]
+    assert kept.archive() == {kept.shared, kept.last}
+
+
+def test_the_job_runs_dry_unless_told_and_says_what_it_lacks(kept: Kept, capsys: pytest.CaptureFixture[str]) -> None:
+    where = ["--store", str(kept.lake.root), "--local", "true", *QUICK_ARGUMENTS]
+    assert main(where) == 1
+    assert "no retention request" in capsys.readouterr().err
+    policies = [
+        {"ledger": SYNC, "partition": "p", "advance_to": 4},
+        {"ledger": SYNC, "partition": "q", "advance_to": 2},
+    ]
+    request = json.dumps({"policies": policies, "ceilings": {SYNC: 5}})
+    kept.lake.objects.put("lake/retention.json", request.encode())
+    assert main([*where, "--execute", "true"]) == 1
+    assert "--pruner" in capsys.readouterr().err
+    assert main(where) == 0
+    assert f"{SYNC}: 3 events in 2 ranges, up to 4" in capsys.readouterr().err
+    assert len(kept.positions()) == 6
+    assert main([*where, "--execute", "true", "--pruner", f"{__name__}:nothing_to_empty"]) == 0
+    assert kept.positions() == AFTER
+
+
+def nothing_to_empty() -> Any:
+    """A pruner for a lake whose log is elsewhere."""
+    return lambda _ledger, _ranges: 0

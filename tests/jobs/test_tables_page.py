@@ -1,0 +1,47 @@
+"""docs/tables.md: its DuckDB queries, its Spark example and its JSON run as they stand there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import duckdb
+from pyspark.sql import SparkSession
+
+from millrace.domain.registry import FALLBACK, Registry
+from millrace.domain.retention import Request
+from tests.jobs.lake import Lake, line
+
+PAGE = (Path(__file__).parents[2] / "docs/tables.md").read_text()
+SYNC = "sync#acme#demo"
+
+
+def blocks(language: str, heading: str) -> list[str]:
+    section = PAGE.split(f"## {heading}\n")[1].split("\n## ")[0]
+    return re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)
+
+
+def test_the_queries_and_the_spark_example_give_what_was_archived(spark: SparkSession, tmp_path: Path) -> None:
+    """C9."""
+    lake = Lake(spark, tmp_path)
+    for first in (1, 3):
+        events = [line(SYNC, f"k{n}", n, payload={"event": {"payload": {"n": n}}}) for n in (first, first + 1)]
+        lake.archive(events)
+        lake.compact()
+    with duckdb.connect() as database:
+        queries = [block.replace("STORE/", f"{tmp_path}/") for block in blocks("sql", "Query with DuckDB")]
+        answers = [database.execute(query).fetchall() for query in queries]
+    assert answers[0] == [("sync.set", 4, 4)]
+    assert answers[1] == [(n, f"k{n}", str(n)) for n in range(1, 5)]
+    assert [(row[0], row[2]) for row in answers[2]] == [(SYNC, 4)]
+    (example,) = blocks("python", "Query with Spark")
+    names = {"spark": spark}
+    exec(example.replace("STORE", str(tmp_path)), names)
+    assert [row["sequence_position"] for row in names["events"].collect()] == [1, 2, 3, 4]  # type: ignore[attr-defined]
+
+
+def test_the_json_on_the_page_is_understood() -> None:
+    (registry,) = blocks("json", "Versions")
+    assert Registry.parse(registry.encode()).types["order.placed"].policy == FALLBACK
+    (request,) = blocks("json", "Run the jobs")
+    assert len(Request.parse(request.encode()).policies) == 2

@@ -1,0 +1,109 @@
+"""Spark on staged files, and the sweeping of files that nothing points to any more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from glue_jobs.compact.run import PUBLISHED
+from glue_jobs.store import open_store
+from glue_jobs.sweep import sweep
+from glue_jobs.workspace import DirectWorkspace, StagedWorkspace
+from millrace.adapters.memory_objects import MemoryObjects
+from millrace.application.snapshots import Snapshots
+from millrace.domain.archive import EventWriter, sortable_time
+from millrace.domain.errors import BadRequest, Unavailable
+from millrace.domain.snapshot import EVENTS, File, Segment, Snapshot
+from millrace.ports_lake import Fetched
+from tests.jobs.lake import NOW, Lake, line, rows_of
+
+SYNC = "sync#acme#demo"
+
+
+class Counting(MemoryObjects):
+    def __init__(self) -> None:
+        super().__init__()
+        self.got: list[str] = []
+
+    def get(self, name: str) -> Fetched | None:
+        self.got.append(name)
+        return super().get(name)
+
+
+def test_staged_runs_fetch_each_object_once_and_publish_what_direct_ones_do(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    objects = Counting()
+    workspace = StagedWorkspace(objects, tmp_path / "stage", "s3://bucket/")
+    lake = Lake(spark, tmp_path / "unused")
+    for first in (1, 3):
+        writer = EventWriter()
+        for n in (1, first, first + 1):
+            writer.add_line(line(SYNC, f"k{n}", n))
+        made = writer.finish()
+        objects.put(made.name, made.data)
+        assert lake.compact(workspace=workspace).outcome == PUBLISHED
+    fetched = [name for name in objects.got if name.endswith((".jsonl.gz", ".parquet"))]
+    assert len(fetched) == len(set(fetched)) == 2
+    snapshot = Snapshots(objects).current().snapshot
+    files = workspace.paths([file for segment in snapshot.segments(EVENTS) for file in segment.files])
+    rows = rows_of(EVENTS, [file.removeprefix("file://") for file in files])
+    assert sorted(row["sequence_position"] for row in rows) == [1, 2, 3, 4]
+    sweep(workspace, NOW, 0)
+    assert not (tmp_path / "stage/ledger").exists()
+
+
+def test_an_object_that_is_gone_is_told(tmp_path: Path) -> None:
+    workspace = StagedWorkspace(MemoryObjects(), tmp_path, "s3://bucket/")
+    with pytest.raises(Unavailable, match="gone"):
+        workspace.paths([File("ledger/x.jsonl.gz", 3)])
+
+
+def published(objects: MemoryObjects, number: int, created_ms: int) -> Snapshot:
+    """A snapshot of one file, which replaces the one before."""
+    run = f"{sortable_time(created_ms)}-{number}"
+    file = File(f"lake/runs/{run}/events/part-0.parquet", 1)
+    objects.put(file.name, b"x")
+    snapshot = Snapshot(number, run, created_ms).having(EVENTS, [Segment(run, 1, (file,))])
+    snapshots = Snapshots(objects)
+    assert snapshots.publish(snapshots.current(), snapshot)
+    return snapshot
+
+
+def test_a_file_goes_when_no_snapshot_within_the_grace_time_has_it() -> None:
+    """C6: a reader that follows the pointer has the grace time to finish."""
+    objects = MemoryObjects()
+    old, replaced, current = (published(objects, n, created) for n, created in ((1, 1_000), (2, 5_000), (3, 9_000)))
+    dead = f"lake/runs/{sortable_time(2_000)}-dead/events/part-0.parquet"
+    running = f"lake/runs/{sortable_time(9_500)}-running/events/part-0.parquet"
+    objects.put(dead, b"half")
+    objects.put(running, b"half")
+    workspace = DirectWorkspace(objects, "s3://bucket/")
+    assert sweep(workspace, now_ms=10_000, grace_ms=2_000) == 3
+    left = {name for name in objects.stored if name.startswith("lake/runs/")}
+    assert left == {*replaced.files(EVENTS), *current.files(EVENTS), running}
+    assert old.manifest not in objects.stored
+    assert sweep(workspace, now_ms=20_000, grace_ms=2_000) == 3
+    assert {name for name in objects.stored if name.startswith("lake/runs/")} == set(current.files(EVENTS))
+    assert Snapshots(objects).current().snapshot == current
+
+
+def test_a_store_is_a_bucket_or_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert open_store(str(tmp_path)).root == f"{tmp_path.as_uri()}/"
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    assert open_store("s3://bucket/some/prefix").root == "s3://bucket/some/prefix/"
+    assert isinstance(open_store("s3://bucket", str(tmp_path)), StagedWorkspace)
+    with pytest.raises(BadRequest, match="directory"):
+        open_store("ftp://bucket")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadRequest, match="make run"):
+        open_store(None)
+    (tmp_path / ".local").mkdir()
+    (tmp_path / ".local/stack.json").write_text('{"endpoint_url": "http://x", "region": "us-east-1"}')
+    with pytest.raises(BadRequest, match="archive_bucket"):
+        open_store(None)
+    stack = '{"endpoint_url": "http://127.0.0.1:9", "region": "us-east-1", "archive_bucket": "archive"}'
+    (tmp_path / ".local/stack.json").write_text(stack)
+    assert open_store(None).root == "s3://archive/"
