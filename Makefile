@@ -62,12 +62,28 @@ format: $(READY) ## let ruff format the code and fix what it can
 bench: $(READY) ## count calls and units against the figures we hold
 	@$(BIN)/python -m tests.bench $(ARGS)
 
+.PHONY: bench-lake
+bench-lake: $(READY) ## time compaction beside DuckDB, its growth, incremental runs and retention (ARGS='--sizes …')
+	@$(BIN)/python -m tests.bench.lake $(ARGS)
+
+.PHONY: compact
+compact: $(READY) ## fold the archive's new objects into the tables (ARGS='--store s3://bucket/prefix or a directory')
+	@$(BIN)/python -m glue_jobs.compact.main $(ARGS)
+
+.PHONY: retain
+retain: $(READY) ## say what retention would let go of the running hub (ARGS='--execute true' to let it go; or '--store …')
+	@$(BIN)/python -m glue_jobs.retain.$(if $(findstring --store,$(ARGS)),main,job) $(ARGS)
+
 .PHONY: soak
-soak: $(READY) ## run the simulator on many seeds (SEEDS=2000; ARGS='--first N'), then storms and crowds at full size (FULL=1)
+soak: $(READY) ## run the simulator on many seeds (SEEDS=2000; ARGS='--first N'), then storms, crowds and deliveries at full size (FULL=1)
 	@$(BIN)/python -m tests.simulation.soak --seeds $(SEEDS) $(ARGS)
+	@$(BIN)/python -m tests.simulation.archiving --seeds $(SEEDS)
 	@if [ -n "$(FULL)" ]; then MILLRACE_SESSIONS=1000 MILLRACE_STORM_SEEDS=1,2,3,4,5,6,7,8 MILLRACE_STORM_EVENTS=400 \
 		MILLRACE_MARKER_UPDATES=1000 MILLRACE_TAINT_EVENTS=5000 \
-		$(BIN)/pytest -q -k "publishers or followers or sixteen or race or p2" tests/e2e; fi
+		$(BIN)/pytest -q -k "publishers or followers or sixteen or race or p2" tests/e2e; \
+		MILLRACE_LAKE_SEEDS=1,2,3,4,5,6,7,8 MILLRACE_LAKE_KILLS=60 $(BIN)/pytest -q tests/jobs; \
+		MILLRACE_HISTORIES=2000 MILLRACE_KILL_EVENTS=25 \
+		$(BIN)/pytest -q tests/delivery/test_histories.py tests/delivery/test_kill.py; fi
 
 .PHONY: openapi
 openapi: $(READY) ## write the served API description, the realtime events' pages and schemas, and the error catalogue from their models
@@ -83,6 +99,14 @@ build: $(SAM_READY) ## build the functions and the layer for AWS
 deploy: build ## deploy to AWS; asks its questions the first time (ARGS=…)
 	@if [ -f samconfig.toml ]; then $(SAM_VENV)/bin/sam deploy $(ARGS); \
 	else $(SAM_VENV)/bin/sam deploy --guided $(ARGS); fi
+
+.PHONY: jobs
+jobs: $(READY) ## make what the Glue jobs run: their scripts and the zip of shared modules (build/jobs)
+	@$(BIN)/python -m local.jobs
+
+.PHONY: deploy-jobs
+deploy-jobs: $(READY) ## put what the Glue jobs run into a deployed hub's bucket (ARGS='--stack NAME')
+	@$(BIN)/python -m local.jobs $(or $(ARGS),--stack millrace)
 
 COMPILE := CUSTOM_COMPILE_COMMAND="make requirements" $(BIN)/pip-compile --quiet --strip-extras --allow-unsafe \
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options

@@ -116,6 +116,8 @@ def _environment(state: Path, port: int) -> dict[str, str]:
         "LOG_LEVEL": "WARNING",
         "SFTP_ENABLED": "0",
         "IOT_MTLS_ENABLED": "0",
+        # A developer's targets are on this machine; the template has no way to allow that.
+        "MILLRACE_LOOPBACK_TARGETS": "yes",
     }
 
 

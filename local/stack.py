@@ -23,6 +23,7 @@ class Stack:
     stack_name: str
     secret_arn: str
     websocket_url: str | None = None
+    archive_bucket: str = ""
     tables: dict[str, str] = field(default_factory=dict)
     queues: dict[str, str] = field(default_factory=dict)
     functions: dict[str, str] = field(default_factory=dict)
@@ -36,6 +37,7 @@ class Stack:
             stack_name=stack_name,
             secret_arn=outputs["TokenSecretArn"],
             websocket_url=cloud.websocket_url(outputs["SocketApiId"]),
+            archive_bucket=outputs["ArchiveBucketName"],
             tables=_ending(outputs, "TableName"),
             queues=_ending(outputs, "QueueUrl") | _ending(outputs, "DeadLettersUrl", "_dead_letters"),
             functions=_ending(outputs, "FunctionName"),

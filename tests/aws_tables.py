@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 TEMPLATE = Path(__file__).parents[1] / "template.yaml"
-NAMES = ("Claims", "Log", "State", "Index", "Connections", "Diagnostics")
+NAMES = ("Claims", "Log", "State", "Index", "Connections", "Diagnostics", "Delivery")
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class AwsTables:
     index: str
     connections: str
     diagnostics: str
+    delivery: str
 
 
 def client_for(endpoint: str | None) -> DynamoDBClient:
@@ -44,21 +45,25 @@ def client_for(endpoint: str | None) -> DynamoDBClient:
 
 
 @cache
-def _resources() -> dict[str, Any]:
-    resources: dict[str, Any] = yaml_parse(TEMPLATE.read_text())["Resources"]
-    return resources
+def resources() -> dict[str, Any]:
+    stated: dict[str, Any] = yaml_parse(TEMPLATE.read_text())["Resources"]
+    return stated
 
 
 def create_tables(client: DynamoDBClient, wanted: Sequence[str] = NAMES) -> AwsTables:
     """Key schemas as the template states them, under names of their own. A table that is not wanted is just a name."""
-    resources = _resources()
-    prefix = f"test-{uuid.uuid4().hex[:8]}"
-    for name in wanted:
-        stated: dict[str, Any] = resources[f"{name}Table"]["Properties"]
-        client.create_table(
-            TableName=f"{prefix}-{name.lower()}",
-            KeySchema=stated["KeySchema"],
-            AttributeDefinitions=stated["AttributeDefinitions"],
-            BillingMode="PAY_PER_REQUEST",
-        )
-    return AwsTables(client, *(f"{prefix}-{name.lower()}" for name in NAMES))
+    made = [make_table(client, name) if name in wanted else f"none-{name.lower()}" for name in NAMES]
+    return AwsTables(client, *made)
+
+
+def make_table(client: DynamoDBClient, name: str) -> str:
+    """One table of the template, under a name of its own."""
+    stated: dict[str, Any] = resources()[f"{name}Table"]["Properties"]
+    table = f"test-{uuid.uuid4().hex[:8]}-{name.lower()}"
+    client.create_table(
+        TableName=table,
+        KeySchema=stated["KeySchema"],
+        AttributeDefinitions=stated["AttributeDefinitions"],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    return table

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from millrace.adapters.dynamodb.keys import ledger_of
 from millrace.domain.errors import Unavailable
 from millrace.domain.ledger import Ledger
-from millrace.runtime import observe, wiring
+from millrace.runtime import delivery_wiring, observe, wiring
 
 RESERVE_MS = 90_000
 """Left for one more slice, to many connections; what remains is rung for again."""
@@ -20,10 +20,11 @@ def handler(event: Mapping[str, Any], context: Any) -> None:
 
     rung = {_ledger(record) for record in event["Records"]}
     ledgers = [Ledger.to_read(name) for name in sorted(rung)]
+    failed: list[Unavailable] = []
     if any("dynamodb" in record for record in event["Records"]):
         wiring.doorbell().ring(ledger for ledger in ledgers if ledger.contract in wiring.INDEXED)
+        failed = _wake_targets(ledgers)
     broadcast = wiring.broadcast(may_go_on)
-    failed: list[Unavailable] = []
     for ledger in ledgers:
         try:
             if not broadcast(ledger) and not may_go_on():
@@ -34,6 +35,16 @@ def handler(event: Mapping[str, Any], context: Any) -> None:
     observe.logger().info("fanned_out", ledgers=len(ledgers), failed=len(failed), records=len(event["Records"]))
     if failed:
         raise failed[0]  # the records come again; no ledger waited for another
+
+
+def _wake_targets(ledgers: Sequence[Ledger]) -> list[Unavailable]:
+    """Whether or not this works, those who listen are served."""
+    try:
+        delivery_wiring.wake_targets()([ledger.name for ledger in ledgers])
+    except Unavailable as error:
+        observe.logger().warning("wake_failed", reason=error.message)
+        return [error]
+    return []
 
 
 def _ledger(record: Mapping[str, Any]) -> str:

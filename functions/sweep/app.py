@@ -1,16 +1,22 @@
-"""Every few minutes: ring for each ledger that a consumer has not read to the end."""
+"""Every few minutes: ring for each ledger that a consumer or a target has not read to the end."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from millrace.runtime import observe, wiring
+from millrace.runtime import delivery_wiring, observe, wiring
 
 RESERVE_MS = 20_000
+TARGETS_MS = 100_000
+"""Left for the targets; the next sweep starts elsewhere."""
 
 
 def handler(_event: Mapping[str, Any], context: Any) -> dict[str, int]:
-    rings = wiring.sweep(lambda: bool(context.get_remaining_time_in_millis() > RESERVE_MS))()
-    observe.logger().info("swept", rings=rings)
-    return {"rings": rings}
+    def has_left(reserve_ms: int) -> bool:
+        return bool(context.get_remaining_time_in_millis() > reserve_ms)
+
+    rings = wiring.sweep(lambda: has_left(TARGETS_MS))()
+    wakes = delivery_wiring.sweep_targets(lambda: has_left(RESERVE_MS))()
+    observe.logger().info("swept", rings=rings, wakes=wakes)
+    return {"rings": rings, "wakes": wakes}

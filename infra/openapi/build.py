@@ -9,6 +9,10 @@ from typing import Any
 from pydantic.json_schema import models_json_schema
 
 from infra.openapi import (
+    catalog,
+    catalog_models,
+    delivery,
+    delivery_models,
     diagnostics,
     diagnostics_models,
     markers,
@@ -16,6 +20,8 @@ from infra.openapi import (
     models,
     realtime,
     realtime_models,
+    retention,
+    retention_models,
     sdk_errors,
     status_models,
     streams,
@@ -34,6 +40,9 @@ MODELS = (
     *status_models.MODELS,
     *markers_models.MODELS,
     *diagnostics_models.MODELS,
+    *delivery_models.MODELS,
+    *catalog_models.MODELS,
+    *retention_models.MODELS,
 )
 DESCRIPTION = """\
 A serverless event hub. Events are committed **exactly once** into an ordered, gapless ledger and read back from any \
@@ -60,6 +69,9 @@ def document() -> dict[str, Any]:
             {"name": "streams", "description": "Runtimes, their streams of events, cursors, status."},
             {"name": "markers", "description": "Places shared by a runtime's clients, with revisions."},
             {"name": "diagnostics", "description": "Break-glass grants, raw values, audit."},
+            {"name": "delivery", "description": "Batches in, targets out, and which target has which event."},
+            {"name": "catalog", "description": "Domains of versioned events in one envelope."},
+            {"name": "retention", "description": "How long events are kept."},
             {"name": "hub"},
         ],
         "paths": {
@@ -68,6 +80,9 @@ def document() -> dict[str, Any]:
             **streams.paths(),
             **markers.paths(),
             **diagnostics.paths(),
+            **delivery.paths(),
+            **catalog.paths(),
+            **retention.paths(),
             "/health": {"get": _open("health", "Whether the hub answers", JSON, ref("Health"))},
             "/openapi.json": {"get": _open("openapi", "This document", JSON, {"type": "object"})},
             "/docs": {"get": _open("docs", "This document as a page", "text/html", {"type": "string"})},

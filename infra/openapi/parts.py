@@ -17,6 +17,12 @@ PROBLEMS = {
     "503": "Too many writers, or storage did not answer. The same request again is safe.",
 }
 
+SOME_PROBLEMS = {
+    "404": "There is no such thing.",
+    "409": "What is asked for contradicts what is stored, or changed at the same time.",
+}
+"""What only some routes answer."""
+
 
 def ref(model: str) -> dict[str, str]:
     return {"$ref": f"#/components/schemas/{model}"}
@@ -31,7 +37,7 @@ def response(description: str, schema: Mapping[str, Any], kind: str = JSON) -> d
 
 
 def problems(*statuses: str) -> dict[str, Any]:
-    return {status: response(PROBLEMS[status], ref("Problem")) for status in statuses}
+    return {status: response({**PROBLEMS, **SOME_PROBLEMS}[status], ref("Problem")) for status in sorted(statuses)}
 
 
 def parameter(name: str, where: str, schema: Mapping[str, Any], description: str = "") -> dict[str, Any]:

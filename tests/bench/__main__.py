@@ -9,7 +9,20 @@ from functools import partial
 
 from rich.console import Console
 
-from tests.bench import cold_start, costs, cpu, crowd, live, packing, realtime, report, streams, sync
+from tests.bench import (
+    cold_start,
+    costs,
+    cpu,
+    crowd,
+    delivery,
+    delivery_hub,
+    live,
+    packing,
+    realtime,
+    report,
+    streams,
+    sync,
+)
 
 SECTIONS: Mapping[str, Callable[[], report.Section]] = {
     "costs": costs.run,
@@ -20,6 +33,8 @@ SECTIONS: Mapping[str, Callable[[], report.Section]] = {
     "live": live.run,
     "realtime": realtime.run,
     "streams": streams.run,
+    "delivery": delivery.run,
+    "delivery_hub": delivery_hub.run,
 }
 
 

@@ -105,7 +105,7 @@ def _nonce() -> bytes:
 
 def rig_at(endpoint: str) -> Rig:
     tables = create_tables(client_for(endpoint))
-    roles = {getattr(tables, role): role for role in ("claims", "log", "state", "index", "connections")}
+    roles = {getattr(tables, role): role for role in ("claims", "log", "state", "index", "connections", "delivery")}
     tally = Tally(roles)
     tally.attach(tables.client)
     return Rig(tables, tally, CountedTogether(Threads(), tally.rounds))

@@ -9,18 +9,20 @@ import sys
 from pathlib import Path
 
 STAND_IN = '''#!{python}
-"""curl -sS [-H header]… url [-d body], and no more."""
+"""curl -sS [-X method] [-H header]… url [-d body], and no more."""
 import argparse, sys
 import httpx
 
 parser = argparse.ArgumentParser()
 parser.add_argument("-sS", action="store_true")
+parser.add_argument("-X")
 parser.add_argument("-H", action="append", default=[])
 parser.add_argument("-d")
 parser.add_argument("url")
 asked = parser.parse_args()
 headers = dict(header.split(": ", 1) for header in asked.H)
-sys.stdout.write(httpx.request("GET" if asked.d is None else "POST", asked.url, headers=headers, content=asked.d).text)
+method = asked.X or ("GET" if asked.d is None else "POST")
+sys.stdout.write(httpx.request(method, asked.url, headers=headers, content=asked.d).text)
 '''
 
 

@@ -20,11 +20,12 @@ from millrace.adapters import clients
 from millrace.adapters.memory_live import MemoryWire
 from millrace.application.markers import marker_group
 from millrace.domain.access import Identity
+from millrace.domain.archive import read_lines
 from millrace.domain.ledger import Ledger
 from millrace.domain.page import Draft
 from millrace.domain.subscribe_request import stream_ledger
 from millrace.ports_streams import Announcement, Intent, Row
-from millrace.runtime import observe, stream_wiring, wiring
+from millrace.runtime import delivery_wiring, lake_wiring, observe, stream_wiring, wiring
 from tests.aws_tables import client_for, create_tables
 
 ROOT = Path(__file__).parents[2]
@@ -81,12 +82,17 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         for name in ("claims", "log", "state", "index", "connections", "diagnostics"):
             monkeypatch.setenv(f"{name.upper()}_TABLE", getattr(tables, name))
         sqs = boto3.client("sqs", region_name="us-east-1")
-        for queue in ("INDEX", "WAKE"):
+        for queue in ("INDEX", "WAKE", "ARCHIVE"):
             monkeypatch.setenv(f"{queue}_QUEUE_URL", sqs.create_queue(QueueName=queue)["QueueUrl"])
+        boto3.client("s3", region_name="us-east-1").create_bucket(Bucket="archive")
+        monkeypatch.setenv("ARCHIVE_BUCKET", "archive")
         secret = boto3.client("secretsmanager", region_name="us-east-1").create_secret(Name="s", SecretString="5ecret")
         monkeypatch.setenv("STREAM_SECRET_ARN", secret["ARN"])
         monkeypatch.setenv("SOCKET_API_ID", "def456")
         monkeypatch.setenv("SOCKET_STAGE", "live")
+        monkeypatch.setenv("DELIVERY_TABLE", tables.delivery)
+        fifo = sqs.create_queue(QueueName="DELIVER.fifo", Attributes={"FifoQueue": "true"})
+        monkeypatch.setenv("DELIVER_QUEUE_URL", fifo["QueueUrl"])
         monkeypatch.setattr(wiring, "tokens", Trusting)
         yield
         forget_wiring()
@@ -98,7 +104,8 @@ class Trusting:
 
 
 def forget_wiring() -> None:
-    for made in (*vars(wiring).values(), *vars(stream_wiring).values(), clients.secrets_client):
+    modules = (wiring, stream_wiring, lake_wiring, delivery_wiring)
+    for made in (clients.secrets_client, *(made for module in modules for made in vars(module).values())):
         if hasattr(made, "cache_clear"):
             made.cache_clear()
 
@@ -137,9 +144,69 @@ def test_the_stream_rings_the_index_which_then_follows_the_log() -> None:
     assert marks.cursors == {"fan_out": 1, "index": 1}
 
 
+def archived() -> list[dict[str, Any]]:
+    names = [listed.name for listed in lake_wiring.objects().list("ledger/")]
+    found = [lake_wiring.objects().get(name) for name in names]
+    return [line for one in found if one is not None for line in read_lines(one.data)]
+
+
+@pytest.mark.parametrize("doorbell", [sample("stream"), sample("archive")], ids=["stream", "queue"])
+def test_the_archive_hears_of_a_ledger_and_puts_its_events(doorbell: dict[str, Any]) -> None:
+    """C1, C3"""
+    invoke("submit", sample("submit"))
+    invoke("archive", doorbell)
+    (line,) = archived()
+    assert (line["event_type"], line["idempotency_key"]) == ("sync.order.paid", "order-17-paid")
+    invoke("archive", doorbell)
+    assert archived() == [line]
+
+
+def test_the_sweep_rings_the_archive_for_what_its_stream_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """C3: and the archive then does what it should have done."""
+    monkeypatch.setattr(wiring, "UNARCHIVED_MS", 0)
+    invoke("submit", sample("submit"))
+    invoke("sweep", sample("sweep"))
+    (ring,) = rings("ARCHIVE")
+    invoke("archive", {"Records": [{"body": ring}]})
+    assert [line["idempotency_key"] for line in archived()] == ["order-17-paid"]
+    invoke("sweep", sample("sweep"))
+    assert rings("ARCHIVE") == []
+
+
+def test_an_archive_without_time_rings_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    invoke("submit", sample("submit"))
+    monkeypatch.setattr(Context, "get_remaining_time_in_millis", lambda _: 1_000)
+    invoke("archive", sample("archive"))
+    assert archived() == []
+    assert rings("ARCHIVE") == ["sync#default#demo"]
+
+
+def test_a_catalog_event_is_recorded_once() -> None:
+    """C1, C2"""
+    first = json.loads(invoke("catalog", sample("catalog"))["body"])
+    assert (first["sequence_position"], first["deduped"]) == (1, False)
+    assert first["idempotency_key"].startswith("auto:")
+    again = json.loads(invoke("catalog", sample("catalog"))["body"])
+    assert again == {**first, "deduped": True}
+
+
+def test_retention_is_set_and_read() -> None:
+    """C8"""
+    assert json.loads(invoke("retention", sample("retention_set"))["body"])["max_age_days"] == 90
+    told = json.loads(invoke("retention", sample("retention_read"))["body"])
+    assert told == {
+        "contract": "catalog",
+        "scope": "orders",
+        "advance_to": 0,
+        "max_age_days": 90,
+        "max_events": None,
+        "partitions": [],
+    }
+
+
 def test_the_sweep_rings_for_what_is_behind() -> None:
     invoke("submit", sample("submit"))
-    assert invoke("sweep", sample("sweep")) == {"rings": 1}
+    assert invoke("sweep", sample("sweep")) == {"rings": 1, "wakes": 0}
     assert rings("INDEX") == ["sync#default#demo"]
     assert rings("WAKE") == [], "it is not late yet"
 
@@ -394,6 +461,7 @@ def test_emissions_are_counted_as_metrics(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_every_sample_is_used() -> None:
-    used = set(Path(__file__).read_text().split('sample("')[1:])
+    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_handlers*.py"))
+    used = set(tests.split('sample("')[1:])
     names = {text.split('"')[0] for text in used}
     assert {path.stem for path in (ROOT / "tests/events").glob("*.json")} <= names

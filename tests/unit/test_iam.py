@@ -21,6 +21,8 @@ CONNECTIONS = re.compile(
     r"\$\{SocketApi\}/live/(?P<method>POST|DELETE)/@connections/\*"
 )
 """The one address that is written out: API Gateway makes connections, so the template has none to refer to."""
+BUCKET_FOLDER = re.compile(r"\$\{ArchiveBucket\.Arn\}/(?P<folder>[a-z]+/)?\*")
+JOBS = ("CompactJob", "RetainJob")
 
 
 def dynamodb(*actions: str) -> set[str]:
@@ -61,6 +63,20 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "TokenSecret.Id": READ_SECRET,
         "StreamSecret.Id": READ_SECRET,
     },
+    "IngestFunction": {
+        "IngestLogs.Arn": WRITE_LOGS,
+        "ClaimsTable.Arn": CLAIM,
+        "LogTable.Arn": dynamodb("PutItem", "Query"),
+        "StateTable.Arn": dynamodb("PutItem", "Query"),
+        "TokenSecret.Id": READ_SECRET,
+    },
+    "CatalogFunction": {
+        "CatalogLogs.Arn": WRITE_LOGS,
+        "ClaimsTable.Arn": CLAIM,
+        "LogTable.Arn": dynamodb("PutItem", "Query"),
+        "StateTable.Arn": dynamodb("PutItem", "Query"),
+        "TokenSecret.Id": READ_SECRET,
+    },
     "SyncFunction": {
         "SyncLogs.Arn": WRITE_LOGS,
         "LogTable.Arn": dynamodb("Query", "BatchGetItem"),
@@ -90,6 +106,22 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "TokenSecret.Id": READ_SECRET,
         "StreamSecret.Id": READ_SECRET,
     },
+    "TargetsFunction": {
+        "TargetsLogs.Arn": WRITE_LOGS,
+        "ClaimsTable.Arn": dynamodb("GetItem"),
+        "LogTable.Arn": dynamodb("Query"),
+        "StateTable.Arn": dynamodb("Query"),
+        "DeliveryTable.Arn": dynamodb("GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"),
+        "DeliverQueue.Arn": SEND,
+        "TokenSecret.Id": READ_SECRET,
+        "DeliverySecret.Id": READ_SECRET,
+    },
+    "RetentionFunction": {
+        "RetentionLogs.Arn": WRITE_LOGS,
+        "LogTable.Arn": dynamodb("Query"),
+        "StateTable.Arn": dynamodb("Query", "UpdateItem"),
+        "TokenSecret.Id": READ_SECRET,
+    },
     "MetaFunction": {"MetaLogs.Arn": WRITE_LOGS},
     "SocketFunction": {
         "SocketLogs.Arn": WRITE_LOGS,
@@ -112,8 +144,19 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "POST @connections": TALK,
         "DELETE @connections": TALK,
         "LogTable.StreamArn": dynamodb("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"),
+        "DeliveryTable.Arn": dynamodb("Query"),
         "IndexQueue.Arn": SEND,
+        "DeliverQueue.Arn": SEND,
         "FanOutDeadLetters.Arn": SEND,
+    },
+    "ArchiveFunction": {
+        "ArchiveLogs.Arn": WRITE_LOGS,
+        "ArchiveQueue.Arn": RECEIVE | SEND,
+        "LogTable.Arn": dynamodb("Query"),
+        "StateTable.Arn": dynamodb("Query", "UpdateItem", "GetItem", "PutItem"),
+        "LogTable.StreamArn": dynamodb("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"),
+        "ArchiveBucket ledger/": {"s3:PutObject"},
+        "ArchiveDeadLetters.Arn": SEND,
     },
     "IndexFunction": {
         "IndexLogs.Arn": WRITE_LOGS,
@@ -122,12 +165,29 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "StateTable.Arn": dynamodb("Query", "UpdateItem"),
         "IndexTable.Arn": dynamodb("BatchWriteItem"),
     },
+    "DeliverFunction": {
+        "DeliverLogs.Arn": WRITE_LOGS,
+        "DeliverQueue.Arn": RECEIVE | SEND,
+        "LogTable.Arn": dynamodb("Query"),
+        "StateTable.Arn": dynamodb("Query"),
+        "DeliveryTable.Arn": dynamodb("GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"),
+        "DeliverySecret.Id": READ_SECRET,
+    },
+    "RemindFunction": {
+        "RemindLogs.Arn": WRITE_LOGS,
+        "DeliveryTable.Arn": dynamodb("Query"),
+        "DeliverQueue.Arn": SEND,
+        "RemindDeadLetters.Arn": SEND,
+    },
     "SweepFunction": {
         "SweepLogs.Arn": WRITE_LOGS,
         "LogTable.Arn": dynamodb("Query"),
         "StateTable.Arn": dynamodb("Query"),
+        "DeliveryTable.Arn": dynamodb("Query", "BatchGetItem"),
+        "DeliverQueue.Arn": SEND,
         "IndexQueue.Arn": SEND,
         "WakeQueue.Arn": SEND,
+        "ArchiveQueue.Arn": SEND,
         "SweepDeadLetters.Arn": SEND,
     },
     "SettleFunction": {
@@ -139,7 +199,12 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     },
 }
 
-WRITERS = {f"{name}Function" for name in ("Submit", "Publish", "Emit", "Markers", "Diagnostics", "Socket", "Settle")}
+MAY_LOSE_ITEMS = {"ConnectionsTable", "StateTable", "DeliveryTable"}
+"""Whose items end: connections, intents, and of delivery targets, pointers and visits."""
+WRITERS = {
+    f"{name}Function"
+    for name in ("Submit", "Publish", "Emit", "Markers", "Ingest", "Catalog", "Diagnostics", "Socket", "Settle")
+}
 
 
 def listed(value: Any) -> list[Any]:
@@ -147,7 +212,7 @@ def listed(value: Any) -> list[Any]:
 
 
 def role_of(function: str) -> str:
-    return attribute(functions()[function]["Properties"]["Role"]).removesuffix(".Arn")
+    return attribute(template()["Resources"][function]["Properties"]["Role"]).removesuffix(".Arn")
 
 
 def statements(role: str) -> Iterator[Mapping[str, Any]]:
@@ -159,6 +224,8 @@ def target(resource: Any) -> str:
     match resource:
         case {"Fn::Sub": str(text)} if connections := CONNECTIONS.fullmatch(text):
             return f"{connections['method']} @connections"
+        case {"Fn::Sub": str(text)} if objects := BUCKET_FOLDER.fullmatch(text):
+            return f"ArchiveBucket {objects['folder'] or '*'}"
         case _:
             return attribute(resource)
 
@@ -194,7 +261,7 @@ def references(value: Any) -> Iterator[str]:
 
 
 def test_every_function_has_a_role_of_its_own() -> None:
-    roles = [role_of(function) for function in functions()]
+    roles = [role_of(function) for function in [*functions(), *JOBS]]
     assert len(set(roles)) == len(roles)
     assert set(roles) == set(of_type("AWS::IAM::Role"))
 
@@ -215,11 +282,55 @@ def test_roles_are_the_only_source_of_rights() -> None:
         assert role["Properties"].keys() == {"AssumeRolePolicyDocument", "Policies"}
 
 
-def test_only_lambda_may_take_a_role() -> None:
-    for role in of_type("AWS::IAM::Role").values():
+def test_only_lambda_may_take_a_functions_role_and_only_glue_a_jobs() -> None:
+    of_jobs = {role_of(job) for job in JOBS}
+    for name, role in of_type("AWS::IAM::Role").items():
         (statement,) = role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
-        assert statement["Principal"] == {"Service": "lambda.amazonaws.com"}
+        service = "glue" if name in of_jobs else "lambda"
+        assert statement["Principal"] == {"Service": f"{service}.amazonaws.com"}
         assert statement["Action"] == "sts:AssumeRole"
+
+
+def test_a_job_may_do_exactly_what_it_needs() -> None:
+    """C8: compaction reads the archive and writes tables; only retention removes from it, and empties pages."""
+    everything = {"ArchiveBucket.Arn": {"s3:ListBucket", "s3:GetBucketLocation"}, "ArchiveBucket *": {"s3:GetObject"}}
+    write = {"s3:PutObject", "s3:DeleteObject"}
+    metrics = {"*": {"cloudwatch:PutMetricData"}}
+    compact = {**everything, **metrics, "ArchiveBucket lake/": write, "ArchiveBucket temporary/": write}
+    assert job_rights("CompactJob") == {**compact, "CompactLogs.Arn": WRITE_LOGS}
+    assert job_rights("RetainJob") == {
+        **compact,
+        "RetainLogs.Arn": WRITE_LOGS,
+        "ArchiveBucket ledger/": write,
+        "ArchiveBucket retention/": write,
+        "LogTable.Arn": dynamodb("Query", "PutItem"),
+        "StateTable.Arn": dynamodb("Query", "GetItem", "UpdateItem"),
+        "DeliveryTable.Arn": dynamodb("Query", "GetItem", "BatchGetItem"),
+    }
+
+
+def job_rights(job: str) -> Mapping[str, set[str]]:
+    """The metrics of a job have no address; they are bound to Glue's own namespace instead."""
+    granted: dict[str, set[str]] = defaultdict(set)
+    for statement in statements(role_of(job)):
+        if statement["Resource"] == "*":
+            assert statement["Condition"] == {"StringEquals": {"cloudwatch:namespace": "Glue"}}
+        for resource in listed(statement["Resource"]):
+            granted["*" if resource == "*" else target(resource)].update(listed(statement["Action"]))
+    return granted
+
+
+@pytest.mark.parametrize(
+    ("role", "sid", "keys"), [("Archive", "Reserve", "archive#*"), ("Retention", "KeepRules", "retention#*")]
+)
+def test_a_row_of_the_state_is_written_by_those_it_belongs_to(role: str, sid: str, keys: str) -> None:
+    (statement,) = (one for one in statements(f"{role}Role") if one["Sid"] == sid)
+    assert statement["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [keys]}}
+
+
+def test_no_function_may_remove_anything_from_the_archive() -> None:
+    assert granted_on("ArchiveBucket ledger/") == {("ArchiveFunction", "s3:PutObject")}
+    assert not granted_on("ArchiveBucket *")
 
 
 def test_no_action_holds_a_wildcard() -> None:
@@ -233,13 +344,14 @@ def test_only_those_who_commit_write_to_the_log_and_only_by_putting() -> None:
 
 
 def test_only_those_who_write_to_the_log_touch_claims_and_with_the_same_rights() -> None:
-    assert {function for function, _ in granted_on("ClaimsTable.Arn")} == WRITERS
+    looking = ("TargetsFunction", "dynamodb:GetItem")
+    assert {function for function, _ in granted_on("ClaimsTable.Arn") - {looking}} == WRITERS
     assert "dynamodb:PartiQLInsert" in rights("SubmitFunction")["ClaimsTable.Arn"]
     for function in WRITERS:
         assert rights(function)["ClaimsTable.Arn"] == rights("SubmitFunction")["ClaimsTable.Arn"]
 
 
-@pytest.mark.parametrize("table", sorted(of_type("AWS::DynamoDB::Table").keys() - {"ConnectionsTable", "StateTable"}))
+@pytest.mark.parametrize("table", sorted(of_type("AWS::DynamoDB::Table").keys() - MAY_LOSE_ITEMS))
 def test_nobody_may_delete_from_a_table_of_facts_or_of_raw_values(table: str) -> None:
     assert not [action for _, action in granted_on(f"{table}.Arn") if "Delete" in action]
 
@@ -262,6 +374,22 @@ def test_who_keeps_raw_values_cannot_read_them_and_who_reads_them_cannot_keep_an
 def test_only_the_streams_contract_reads_its_secret() -> None:
     readers = {f"{name}Function" for name in ("Emit", "Markers", "Poll", "Diagnostics", "Socket")}
     assert {function for function, _ in granted_on("StreamSecret.Id")} == readers
+
+
+def test_only_those_who_keep_and_serve_targets_read_their_secrets_and_change_their_deliveries() -> None:
+    """D6"""
+    keepers = {"TargetsFunction", "DeliverFunction"}
+    assert {function for function, _ in granted_on("DeliverySecret.Id")} == keepers
+    reading = dynamodb("Query", "BatchGetItem")
+    assert {function for function, action in granted_on("DeliveryTable.Arn") if action not in reading} == keepers
+
+
+@pytest.mark.parametrize("role", ["TargetsRole", "DeliverRole"])
+def test_what_became_of_a_delivery_is_deleted_by_nobody(role: str) -> None:
+    """D4"""
+    (statement,) = (one for one in statements(role) if "dynamodb:DeleteItem" in one["Action"])
+    (forgettable,) = statement["Condition"].values()
+    assert not [key for key in forgettable["dynamodb:LeadingKeys"] if key.startswith(("rows", "cursors", "*"))]
 
 
 def test_only_those_who_talk_to_sockets_forget_them() -> None:
@@ -303,7 +431,7 @@ def test_only_the_apis_and_the_schedules_may_call_functions() -> None:
             assert "${SocketApi}" not in source
     assert callers.keys() == {"apigateway.amazonaws.com", "events.amazonaws.com"}
     assert all("${HttpApi}/" in source or "${SocketApi}/" in source for source in callers["apigateway.amazonaws.com"])
-    ticks = ("SweepFunctionTick", "SettleFunctionTick")
+    ticks = ("SweepFunctionTick", "SettleFunctionTick", "RemindFunctionTick")
     assert all(any(tick in source for tick in ticks) for source in callers["events.amazonaws.com"])
 
 

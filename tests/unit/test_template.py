@@ -25,16 +25,20 @@ PASSING = ("ConnectionsTable", "DiagnosticsTable")
 """Who is connected, which is no fact, and raw values that end with their grant: every other table keeps what it has."""
 LASTING = [name for name in TABLES if name not in PASSING]
 API_FUNCTIONS = (
+    "CatalogFunction",
     "DiagnosticsFunction",
     "EmitFunction",
+    "IngestFunction",
     "MarkersFunction",
     "MetaFunction",
     "PollFunction",
     "PublishFunction",
     "ReplayFunction",
+    "RetentionFunction",
     "SocketFunction",
     "SubmitFunction",
     "SyncFunction",
+    "TargetsFunction",
 )
 RUNTIME = "/v1/runtimes/{runtime_id}"
 ROUTES = {
@@ -59,6 +63,18 @@ ROUTES = {
     f"DELETE {RUNTIME}/diagnostics/grants": "Diagnostics",
     f"GET {RUNTIME}/diagnostics/{{grant_id}}": "Diagnostics",
     "GET /v1/audit": "Diagnostics",
+    "POST /api/v1/events/{proxy+}": "Ingest",
+    "GET /v1/targets": "Targets",
+    "PUT /v1/targets/{target_id}": "Targets",
+    "GET /v1/targets/{target_id}": "Targets",
+    "DELETE /v1/targets/{target_id}": "Targets",
+    "POST /v1/targets/{target_id}/drain": "Targets",
+    "GET /v1/targets/{target_id}/deliveries": "Targets",
+    "POST /v1/targets/{target_id}/deliveries/{event_id}/retry": "Targets",
+    "GET /v1/delivery/status": "Targets",
+    "POST /v1/catalog/{domain}/events": "Catalog",
+    "PUT /v1/retention/{contract}/{scope}": "Retention",
+    "GET /v1/retention/{contract}/{scope}": "Retention",
     "GET /health": "Meta",
     "GET /openapi.json": "Meta",
     "GET /docs": "Meta",
@@ -155,6 +171,7 @@ def test_only_the_log_has_a_stream_and_it_carries_keys_only() -> None:
         ("DiagnosticsTable", [("p", "HASH", "S"), ("s", "RANGE", "S")]),
         ("IndexTable", [("p", "HASH", "S"), ("s", "RANGE", "S")]),
         ("ConnectionsTable", [("p", "HASH", "S"), ("s", "RANGE", "S")]),
+        ("DeliveryTable", [("p", "HASH", "S"), ("s", "RANGE", "S")]),
     ],
 )
 def test_a_table_has_the_keys_its_adapter_writes(name: str, keys: list[tuple[str, str, str]]) -> None:
@@ -183,6 +200,10 @@ def test_each_route_reaches_the_live_alias_of_its_function() -> None:
         assert integration["PayloadFormatVersion"] == "2.0"
         reached[key] = integration["IntegrationUri"]["Ref"]
     assert reached == {key: f"{function}FunctionAliaslive" for key, function in ROUTES.items()}
+
+
+def test_no_route_ends_in_a_slash_which_an_http_api_refuses() -> None:
+    assert not [key for key, _ in routes_of("HttpApi") if key.endswith("/")]
 
 
 def test_every_message_of_a_socket_reaches_the_live_alias_of_one_function() -> None:
@@ -308,6 +329,13 @@ def test_who_writes_streams_knows_the_privacy_policy(function: str) -> None:
     """P3"""
     assert environment(function)["PRIVACY_POLICY"] == {"Ref": "PrivacyPolicy"}
     assert json.loads(template()["Parameters"]["PrivacyPolicy"]["Default"]) == {}
+
+
+def test_no_deployment_can_allow_targets_on_its_own_machine() -> None:
+    """D12"""
+    for function in functions():
+        assert "MILLRACE_LOOPBACK_TARGETS" not in environment(function)
+    assert not [name for name in template()["Parameters"] if "loopback" in name.lower()]
 
 
 @pytest.mark.parametrize("function", sorted(functions()))

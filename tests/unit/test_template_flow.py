@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from millrace.runtime import wiring
 from tests.unit.translated import attribute, environment, functions, monitoring, named, of_type, read, template
 
 ALARMS = of_type("AWS::CloudWatch::Alarm", monitoring())
@@ -47,21 +48,50 @@ def mapping_of(function: str, source: str) -> Any:
     return found
 
 
-def test_fan_out_hears_every_insert_from_the_beginning() -> None:
-    mapping = mapping_of("FanOutFunction", "LogTable.StreamArn")
+READERS = ["FanOutFunction", "ArchiveFunction"]
+
+
+def test_the_log_has_the_two_readers_that_dynamodb_allows() -> None:
+    readers = [
+        mapping["Properties"]["FunctionName"]["Ref"]
+        for mapping in of_type("AWS::Lambda::EventSourceMapping").values()
+        if attribute(mapping["Properties"]["EventSourceArn"]) == "LogTable.StreamArn"
+    ]
+    assert sorted(readers) == sorted(READERS)
+
+
+def test_the_archive_waits_for_more_so_that_small_ledgers_share_an_object() -> None:
+    """C3: about a minute, and never longer than the sweep gives it before it rings."""
+    mapping = mapping_of("ArchiveFunction", "LogTable.StreamArn")
+    assert mapping["MaximumBatchingWindowInSeconds"] == 60
+    assert mapping["BatchSize"] >= 1000
+    assert 2_000 * mapping["MaximumBatchingWindowInSeconds"] < wiring.UNARCHIVED_MS
+
+
+@pytest.mark.parametrize("function", READERS)
+def test_a_reader_hears_every_insert_from_the_beginning(function: str) -> None:
+    mapping = mapping_of(function, "LogTable.StreamArn")
     assert mapping["StartingPosition"] == "TRIM_HORIZON"
     assert [json.loads(one["Pattern"]) for one in mapping["FilterCriteria"]["Filters"]] == [{"eventName": ["INSERT"]}]
 
 
-def test_a_poisoned_record_is_isolated_then_given_up_where_it_is_seen() -> None:
-    mapping = mapping_of("FanOutFunction", "LogTable.StreamArn")
+@pytest.mark.parametrize("function", READERS)
+def test_a_poisoned_record_is_isolated_then_given_up_where_it_is_seen(function: str) -> None:
+    mapping = mapping_of(function, "LogTable.StreamArn")
     assert mapping["BisectBatchOnFunctionError"] is True
     assert mapping["MaximumRetryAttempts"] >= 1
-    assert attribute(mapping["DestinationConfig"]["OnFailure"]["Destination"]) == "FanOutDeadLetters.Arn"
+    assert attribute(mapping["DestinationConfig"]["OnFailure"]["Destination"]) == (
+        function.replace("Function", "DeadLetters.Arn")
+    )
 
 
 @pytest.mark.parametrize(
-    ("function", "queue"), [("IndexFunction", "IndexQueue.Arn"), ("FanOutFunction", "WakeQueue.Arn")]
+    ("function", "queue"),
+    [
+        ("IndexFunction", "IndexQueue.Arn"),
+        ("FanOutFunction", "WakeQueue.Arn"),
+        ("ArchiveFunction", "ArchiveQueue.Arn"),
+    ],
 )
 def test_a_reader_repeats_only_the_rings_that_failed(function: str, queue: str) -> None:
     mapping = mapping_of(function, queue)
@@ -72,7 +102,7 @@ def test_a_reader_repeats_only_the_rings_that_failed(function: str, queue: str) 
 def test_the_sweep_rings_every_queue_that_is_worked_off() -> None:
     worked_off = QUEUES.keys() - dead_letter_queues()
     rung = {value["Ref"] for name, value in environment("SweepFunction").items() if name.endswith("_QUEUE_URL")}
-    assert rung == worked_off == {"IndexQueue", "WakeQueue"}
+    assert rung == worked_off == {"IndexQueue", "WakeQueue", "DeliverQueue", "ArchiveQueue"}
 
 
 def test_a_ring_stays_hidden_for_six_times_as_long_as_its_reader_may_run() -> None:
@@ -102,16 +132,30 @@ def test_a_dead_letter_waits_two_weeks_for_someone_to_look(queue: str) -> None:
     assert QUEUES[queue]["MessageRetentionPeriod"] == 14 * 24 * 3600
 
 
-def test_the_sweep_runs_every_five_minutes_and_settle_every_minute() -> None:
+def test_one_drain_of_a_target_runs_at_a_time_and_waits_for_no_other() -> None:
+    """D6: a message group is a target, and a batch is one message."""
+    mapping = mapping_of("DeliverFunction", "DeliverQueue.Arn")
+    assert QUEUES["DeliverQueue"]["FifoQueue"] is True
+    assert QUEUES["DeliverQueue"]["FifoThroughputLimit"] == "perMessageGroupId"
+    assert "ContentBasedDeduplication" not in QUEUES["DeliverQueue"]
+    assert mapping["BatchSize"] == 1
+    assert mapping["ScalingConfig"]["MaximumConcurrency"] >= 10
+
+
+def test_the_sweep_runs_every_five_minutes_and_settle_and_remind_every_minute() -> None:
     ticks = {
         attribute(target["Arn"]): rule["Properties"]["ScheduleExpression"]
         for rule in of_type("AWS::Events::Rule").values()
         for target in rule["Properties"]["Targets"]
     }
-    assert ticks == {"SweepFunction.Arn": "rate(5 minutes)", "SettleFunction.Arn": "rate(1 minute)"}
+    assert ticks == {
+        "SweepFunction.Arn": "rate(5 minutes)",
+        "SettleFunction.Arn": "rate(1 minute)",
+        "RemindFunction.Arn": "rate(1 minute)",
+    }
 
 
-@pytest.mark.parametrize("name", ["Sweep", "Settle"])
+@pytest.mark.parametrize("name", ["Sweep", "Settle", "Remind"])
 def test_the_failures_of_a_scheduled_function_are_kept(name: str) -> None:
     (config,) = (
         config["Properties"]
@@ -121,7 +165,9 @@ def test_the_failures_of_a_scheduled_function_are_kept(name: str) -> None:
     assert attribute(config["DestinationConfig"]["OnFailure"]["Destination"]) == f"{name}DeadLetters.Arn"
 
 
-@pytest.mark.parametrize(("function", "period"), [("SweepFunction", 300), ("SettleFunction", 60)])
+@pytest.mark.parametrize(
+    ("function", "period"), [("SweepFunction", 300), ("SettleFunction", 60), ("RemindFunction", 60)]
+)
 def test_a_scheduled_function_ends_before_its_next_turn(function: str, period: int) -> None:
     assert functions()[function]["Properties"]["Timeout"] < period
 
@@ -133,7 +179,7 @@ def test_every_function_is_watched(metric: str) -> None:
 
 def test_every_dead_letter_queue_is_watched() -> None:
     expected = {named(QUEUES[queue]["QueueName"]) for queue in dead_letter_queues()}
-    assert len(expected) == 5
+    assert len(expected) == 8
     assert watched()["AWS/SQS ApproximateNumberOfMessagesVisible"] == expected
 
 
@@ -163,7 +209,7 @@ def test_failures_of_the_apis_are_watched() -> None:
         assert watched()[f"AWS/ApiGateway {metric}"] == {'{"Ref": "SocketApiId"}'}
 
 
-@pytest.mark.parametrize("name", ["Sweep", "Settle"])
+@pytest.mark.parametrize("name", ["Sweep", "Settle", "Remind"])
 def test_a_scheduled_function_that_does_not_run_is_noticed(name: str) -> None:
     silence = ALARMS[f"{name}Silence"]["Properties"]
     assert named(silence["Dimensions"][0]["Value"]) == f"hub-{name.lower()}"
@@ -195,7 +241,8 @@ def test_the_monitoring_stack_gets_what_it_asks_for() -> None:
 
 
 def test_outputs_name_everything_a_person_needs() -> None:
-    expected = {"HttpUrl", "HttpApiId", "WebSocketUrl", "SocketApiId", "DashboardName"}
+    expected = {"HttpUrl", "HttpApiId", "WebSocketUrl", "SocketApiId", "DashboardName", "ArchiveBucketName"}
+    expected |= {f"{name}Name" for name in of_type("AWS::Glue::Job")}
     expected |= {f"{name}Arn" for name in of_type("AWS::SecretsManager::Secret")}
     expected |= {f"{name}Name" for name in [*functions(), *of_type("AWS::DynamoDB::Table")]}
     expected |= {f"{name}Url" for name in QUEUES}

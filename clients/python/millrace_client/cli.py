@@ -1,4 +1,4 @@
-"""The `millrace` command: tokens, submitting, reading, health. Exit codes: 0, 1 refused, 2 usage, 3 unreachable."""
+"""The `millrace` command. Exit codes: 0, 1 refused or not all done, 2 usage, 3 unreachable."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from typing import Annotated
 import typer
 
 from millrace.version import VERSION
-from millrace_client import local_stack
+from millrace_client import archive_cli, local_stack, retain_cli
 from millrace_client.connection import World
+from millrace_client.delivery.cli_capture import capture
+from millrace_client.delivery.cli_stub import stub
+from millrace_client.delivery.cli_sync import sync_app
 from millrace_client.errors import ClientError, Usage
 from millrace_client.follow import follow
 from millrace_client.options import JsonOutput, Url
 from millrace_client.output import err, out
 from millrace_client.pull import pull
+from millrace_client.quarantine_cli import quarantine
 from millrace_client.submit import submit
 from millrace_client.tokens import ROLES, Grant, sign_claims
 
@@ -42,6 +46,12 @@ def root(version: Annotated[bool, typer.Option("--version", help="Print the vers
 app.command()(submit)
 app.command()(pull)
 app.command()(follow)
+app.add_typer(archive_cli.app)
+app.command()(retain_cli.retain)
+app.command()(capture)
+app.add_typer(sync_app, name="sync")
+app.command()(stub)
+app.add_typer(quarantine, name="quarantine")
 
 
 @app.command()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import httpx
 
 from millrace_client import local_stack
+from millrace_client.delivery.session import Surroundings
 from millrace_client.errors import NoHub
 from millrace_client.http import Client
 from millrace_client.tokens import Grant, sign
@@ -20,6 +21,7 @@ class World:
 
     transport: httpx.BaseTransport | None = None
     sleep: Callable[[float], None] = time.sleep
+    around: Surroundings = field(default_factory=Surroundings)
 
     def connect(self, url: str | None, token: str | None, project: str | None = None) -> Client:
         """A client for `project`; without one, for what needs no token. Raises `NoHub`."""

@@ -20,6 +20,7 @@ class LocalStack:
     region: str
     secret_arn: str
     websocket_url: str | None = None
+    archive_bucket: str | None = None
 
     def secret(self) -> str:
         return secret_of(self.endpoint_url, self.region, self.secret_arn)
@@ -27,12 +28,14 @@ class LocalStack:
 
 def find(start: Path | None = None) -> LocalStack | None:
     """The stack of this folder or of the nearest one above it."""
+    folder = folder_of(start)
+    return None if folder is None else _read(folder / STACK_FILE)
+
+
+def folder_of(start: Path | None = None) -> Path | None:
+    """This folder, or the nearest one above it, that a stack runs in."""
     here = (start or Path.cwd()).resolve()
-    for folder in (here, *here.parents):
-        file = folder / STACK_FILE
-        if file.is_file():
-            return _read(file)
-    return None
+    return next((folder for folder in (here, *here.parents) if (folder / STACK_FILE).is_file()), None)
 
 
 def required(start: Path | None = None) -> LocalStack:
@@ -78,6 +81,7 @@ def _read(file: Path) -> LocalStack:
             content["region"],
             content["secret_arn"],
             content.get("websocket_url"),
+            content.get("archive_bucket"),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise NoHub(f"{file} cannot be read: {error!r}. Start the hub again with `make run`.") from error

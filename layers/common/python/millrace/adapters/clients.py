@@ -15,6 +15,7 @@ from millrace.adapters.aws_errors import translated
 if TYPE_CHECKING:
     from mypy_boto3_apigatewaymanagementapi import ApiGatewayManagementApiClient
     from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_s3 import S3Client
     from mypy_boto3_secretsmanager import SecretsManagerClient
     from mypy_boto3_sqs import SQSClient
 
@@ -28,8 +29,19 @@ _SOCKET_CONFIG = Config(
 )
 
 
+_OBJECT_CONFIG = Config(
+    retries={"mode": "standard", "max_attempts": 4}, connect_timeout=2, read_timeout=30, max_pool_connections=32
+)
+
+
 def dynamodb_client() -> DynamoDBClient:
     return boto3.client("dynamodb", config=_CONFIG)
+
+
+def s3_client() -> S3Client:
+    """An emulator has no name for each bucket; there a bucket is part of the path."""
+    style = Config(s3={"addressing_style": "path" if os.environ.get("AWS_ENDPOINT_URL") else "virtual"})
+    return boto3.client("s3", config=_OBJECT_CONFIG.merge(style))
 
 
 def sqs_client() -> SQSClient:

@@ -28,6 +28,10 @@ class MemoryClaims:
         with self.lock:
             return {id_: self.items[ledger.dedupe_scope, id_] for id_ in ids}
 
+    def find(self, ledger: Ledger, id_: str) -> Claim | None:
+        with self.lock:
+            return self.items.get((ledger.dedupe_scope, id_))
+
     def advance(self, ledger: Ledger, ids: Sequence[str], seen: int) -> None:
         with self.lock:
             for id_ in ids:

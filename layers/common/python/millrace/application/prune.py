@@ -14,11 +14,17 @@ def _always(_event: Event) -> bool:
     return True
 
 
+def _no_hurry() -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Prune:
     log: Log
     state: State
     consumers: Collection[str]
+    may_go_on: Callable[[], bool] = _no_hurry
+    """False when the caller's time is nearly up; calling again goes on where this stopped."""
 
     def __call__(self, ledger: Ledger, through: int, may_go: Callable[[Event], bool] = _always) -> int:
         """Empty what `may_go` allows up to `through`, never above a consumer's cursor. Returns how many bodies went.
@@ -29,7 +35,7 @@ class Prune:
         through = min([through, *(marks.cursors.get(consumer, 0) for consumer in self.consumers)])
         cursor = floor = bucket_last(bucket_of(marks.floor) - 1)
         removed, solid = 0, True
-        while cursor < through:
+        while cursor < through and self.may_go_on():
             pages = list(contiguous(self.log.read(ledger, cursor).pages, cursor))
             if not pages:
                 break

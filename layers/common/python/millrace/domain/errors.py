@@ -6,6 +6,7 @@ MillraceError
 │   ├── AuthFailed           401 auth_failed
 │   ├── Forbidden            403 forbidden
 │   ├── NotFound             404 not_found
+│   ├── Conflict             409 conflict
 │   └── TooLarge             413 too_large
 └── Unavailable              503 server_error; the outcome may be unknown, a retry under the same ids is safe
     ├── Contention           503 server_error; other writers kept winning
@@ -57,6 +58,12 @@ class NotFound(Rejected):
     """No such route or thing."""
 
     status, code = 404, "not_found"
+
+
+class Conflict(Rejected):
+    """What is asked for contradicts what is stored."""
+
+    status, code = 409, "conflict"
 
 
 class TooLarge(Rejected):

@@ -36,6 +36,17 @@ def moment(text: str) -> int:
     return (days * 86_400 + minutes * 60 + seconds) * 1_000_000_000 + int(local[20:].ljust(9, "0"))
 
 
+def utc_text(nanoseconds: int) -> str:
+    """The date-time in UTC of an instant, with the digits it needs; `ValueError` outside the years 1 to 9999."""
+    seconds, fraction = divmod(nanoseconds, 1_000_000_000)
+    days, second = divmod(seconds, 86_400)
+    day = date.fromordinal(days + _EPOCH).isoformat() if 1 <= days + _EPOCH <= date.max.toordinal() else None
+    if day is None:
+        raise ValueError("not within the years 1 to 9999")
+    digits = f".{fraction:09}".rstrip("0") if fraction else ""
+    return f"{day}T{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}{digits}Z"
+
+
 def _minutes(clock: str) -> int:
     hours, minutes = int(clock[:2]), int(clock[3:])
     if hours > 23 or minutes > 59:

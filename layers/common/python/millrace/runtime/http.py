@@ -77,19 +77,29 @@ class Request:
 
     def json(self) -> Any:
         """The body as strict JSON; size and type are checked first."""
+        self.require_json()
+        if self.header("content-encoding").strip().lower() not in ("", "identity"):
+            raise BadRequest("Send the body without a content encoding.", field="content-encoding")
+        return strict_json.parse(self.body(), MAX_BODY_BYTES)
+
+    def require_json(self) -> None:
+        """Raises `BadRequest` if the body says that it is something else."""
         kind, _, parameters = self.header("content-type").lower().partition(";")
         if kind.strip() != "application/json":
             value_class = kind.strip()[:64] or "none"
             raise BadRequest("Send the body as application/json.", field="content-type", value_class=value_class)
         if parameters.replace(" ", "").replace('"', "") not in ("", "charset=utf-8", "charset=utf8"):
             raise BadRequest("Send the body in UTF-8.", field="content-type", value_class="another charset")
-        if self.header("content-encoding").strip().lower() not in ("", "identity"):
-            raise BadRequest("Send the body without a content encoding.", field="content-encoding")
-        return strict_json.parse(self._body(), MAX_BODY_BYTES)
 
-    def _body(self) -> bytes:
+    @property
+    def is_binary(self) -> bool:
+        """Whether the gateway took the body for bytes, not text."""
+        return bool(self.event.get("isBase64Encoded"))
+
+    def body(self) -> bytes:
+        """As it was sent."""
         body = str(self.event.get("body") or "")
-        if not self.event.get("isBase64Encoded"):
+        if not self.is_binary:
             strict_json.refuse_replacements(body)
             return body.encode("utf-8", "surrogatepass")
         try:

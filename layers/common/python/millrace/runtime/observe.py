@@ -10,6 +10,8 @@ from aws_lambda_powertools.logging import Logger
 from millrace.runtime.settings import setting
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from aws_lambda_powertools.metrics import EphemeralMetrics
 
 
@@ -42,3 +44,10 @@ def _metrics() -> EphemeralMetrics:
 def fields(**values: Any) -> dict[str, Any]:
     """Log fields without the absent ones."""
     return {name: value for name, value in values.items() if value is not None}
+
+
+class Audit:
+    """What was done by hand, as log lines."""
+
+    def audit(self, what: str, subjects: Sequence[str], detail: str, now_ms: int) -> None:
+        logger().info("audit", action=what, subjects=list(subjects), detail=detail, ts_ms=now_ms)

@@ -31,3 +31,9 @@ def privacy() -> Mapping[str, Any]:
     """The privacy policy's own fields, beyond the built-in classes."""
     chosen: Mapping[str, Any] = json.loads(setting("PRIVACY_POLICY", "{}"))
     return chosen
+
+
+def loopback_targets() -> bool:
+    """Whether targets on this very machine may be delivered to. Only the embedded stack says so: no template sets the
+    variable, and where there is no emulator it means nothing."""
+    return "AWS_ENDPOINT_URL" in os.environ and setting("MILLRACE_LOOPBACK_TARGETS", "") == "yes"

@@ -43,6 +43,8 @@ INDEXED = frozenset({"sync"})
 """The contracts whose events have partitions."""
 LATE_MS = 30_000
 """What a fan-out has not sent by then, its doorbell was lost for."""
+UNARCHIVED_MS = 300_000
+"""The archive waits for a minute before it begins; what it has not put by then, its doorbell was lost for."""
 SECRET_SECONDS = 300
 
 
@@ -184,7 +186,8 @@ def doorbell(queue: str = "INDEX_QUEUE_URL") -> Doorbell:
 
 
 def sweep(may_go_on: Callable[[], bool]) -> Sweep:
-    """Watches the indexer, and the fan-out for what it should have sent long ago."""
+    """Watches the indexer, and the fan-out and the archive for what they should have done long ago."""
+    from millrace.application.archive_events import ARCHIVE_CONSUMER
     from millrace.application.broadcast import FAN_OUT_CONSUMER
     from millrace.application.sweep import Sweep, Watch
     from millrace.application.sync import INDEX_CONSUMER
@@ -192,6 +195,7 @@ def sweep(may_go_on: Callable[[], bool]) -> Sweep:
     watches = (
         Watch(INDEX_CONSUMER, doorbell(), contracts=INDEXED),
         Watch(FAN_OUT_CONSUMER, doorbell("WAKE_QUEUE_URL"), LATE_MS),
+        Watch(ARCHIVE_CONSUMER, doorbell("ARCHIVE_QUEUE_URL"), UNARCHIVED_MS),
     )
     return Sweep(log(), state(), watches, together(), now_ms, may_go_on)
 

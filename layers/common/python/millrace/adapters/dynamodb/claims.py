@@ -89,6 +89,15 @@ class DynamoClaims:
             raise Unavailable("Storage did not return every claim; send the same ids again.")
         return found
 
+    def find(self, ledger: Ledger, id_: str) -> Claim | None:
+        """One claim, if there is one; strongly consistent."""
+        with translated():
+            answer = self.client.get_item(
+                TableName=self.table, Key={"k": {"S": _key(ledger, id_)}}, ConsistentRead=True
+            )
+        item = answer.get("Item")
+        return None if item is None else Claim(item["l"]["S"], int(item["s"]["N"]))
+
     def advance(self, ledger: Ledger, ids: Sequence[str], seen: int) -> None:
         for id_ in ids:
             try:

@@ -1,0 +1,42 @@
+"""The deliver queue: bring to a target what is due there. A message is one target's wake-up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from millrace.adapters.wakes import wake_of
+from millrace.domain.errors import Unavailable
+from millrace.runtime import delivery_wiring as wiring
+from millrace.runtime import observe
+
+RESERVE_MS = 90_000
+"""Left for one more batch, which may go out in parts."""
+REQUEST_MS = 1_000 * (wiring.REQUEST_SECONDS + 10)
+"""Left for one more request, and for writing down what came of it."""
+
+
+def handler(event: Mapping[str, Any], context: Any) -> None:
+    def has_left(reserve_ms: int) -> bool:
+        return bool(context.get_remaining_time_in_millis() > reserve_ms)
+
+    deliver = wiring.deliver(lambda: has_left(RESERVE_MS), lambda: has_left(REQUEST_MS))
+    for record in event["Records"]:
+        wake = wake_of(record["body"])
+        said: dict[str, Any] = {"tenant": wake.tenant, "target": wake.target_id, "ledgers": len(wake.ledgers)}
+        try:
+            drained = deliver(wake)
+        except Unavailable as error:
+            # Given back, the message would hide its target for as long as the queue waits; what was asked for is
+            # noted, and the next minute's reminder asks again.
+            observe.logger().warning("drain_failed", **said, reason=error.message, details=dict(error.details))
+            observe.count({"DrainFailed": 1}, contract="delivery")
+            continue
+        if drained is None:
+            observe.logger().info("drain_skipped", **said)
+            continue
+        counts: dict[str, Any] = {status.value: count for status, count in drained.counts.items()}
+        observe.logger().info(
+            "drained", **said, **counts, complete=drained.complete, blocked=drained.blocked, why=drained.detail
+        )
+        observe.count({f"Delivery_{name}": count for name, count in counts.items()}, contract="delivery")

@@ -1,0 +1,125 @@
+"""The routes of the delivery contract: batches in, and the operator's doors to targets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infra.openapi.parts import JSON, PROBLEMS, operation, parameter, problems, ref, response
+from millrace.domain.delivery.states import Status
+from millrace.runtime.delivery.doors import MOST_LISTED
+
+TARGETS = "/v1/targets"
+ONE = f"{TARGETS}/{{target_id}}"
+TARGET = parameter("target_id", "path", {"type": "string", "minLength": 1, "maxLength": 128})
+EVENT = parameter("event_id", "path", {"type": "string", "minLength": 1}, "As the target knows it.")
+ROLE = "Needs the role operator."
+BATCH = {"events": [{"event_id": "build-17-done", "event_type": "build.done", "payload": {"build": 17}}]}
+WEBHOOK = {
+    "type": "external",
+    "mode": "webhook",
+    "url": "https://hooks.example.com/millrace",
+    "signing_secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+    "sources": [{"contract": "sync", "scope": "demo"}],
+    "families": ["sync.order."],
+}
+
+
+def paths() -> dict[str, Any]:
+    return {
+        "/api/v1/events/batch/": {
+            "post": _operation(
+                "ingestBatch",
+                "Take in a batch of events",
+                "1 to 1000 events, plain or gzipped, into the journal of the token's team. Events do not hurt their "
+                "neighbours. The answer is 400, with the same results under `details`, only if no event at all can "
+                "be kept. The token must reach `team:{slug}`.",
+                "BatchAnswer",
+                body=(ref("BatchRequest"), BATCH),
+            )
+        },
+        TARGETS: {"get": _operation("listTargets", "List the targets", f"Of the tenant. {ROLE}", "TargetList")},
+        ONE: {
+            "put": _operation(
+                "putTarget",
+                "Make or change a target",
+                "A secret that is left out stays as it is. A target that was paused goes on, and looks for all that "
+                f"it has missed. {ROLE}",
+                "TargetModel",
+                "409",
+                parameters=[TARGET],
+                body=(ref("TargetRequest"), WEBHOOK),
+            ),
+            "get": _operation(
+                "getTarget", "See a target", f"Without its secrets. {ROLE}", "TargetModel", "404", parameters=[TARGET]
+            ),
+            "delete": _operation(
+                "deleteTarget",
+                "Delete a target",
+                "It holds back retention no more. What it was given stays known: made again under the same id, it "
+                f"goes on where it was. {ROLE}",
+                "TargetDeleted",
+                parameters=[TARGET],
+            ),
+        },
+        f"{ONE}/drain": {
+            "post": _operation(
+                "drainTarget",
+                "Deliver now what is due",
+                f"Looks for ledgers in which the target is behind, too. {ROLE}",
+                "DrainAsked",
+                "404",
+                "409",
+                parameters=[TARGET],
+            )
+        },
+        f"{ONE}/deliveries": {
+            "get": _operation(
+                "listDeliveries",
+                "See what became of each event",
+                ROLE,
+                "DeliveryPage",
+                "404",
+                parameters=[
+                    TARGET,
+                    parameter("status", "query", {"enum": [status.value for status in Status]}),
+                    parameter("after", "query", {"type": "string"}, "The `next_after` of the page before."),
+                    parameter(
+                        "max", "query", {"type": "integer", "minimum": 1, "maximum": MOST_LISTED, "default": 100}
+                    ),
+                ],
+            )
+        },
+        f"{ONE}/deliveries/{{event_id}}/retry": {
+            "post": _operation(
+                "retryDelivery",
+                "Try an event again, by hand",
+                f"One that was given up, or that waits. {ROLE}",
+                "Retried",
+                "404",
+                "409",
+                parameters=[TARGET, EVENT],
+            )
+        },
+        "/v1/delivery/status": {
+            "get": _operation(
+                "deliveryStatus",
+                "See how delivery stands",
+                f"Every target, what it has, what waits and what was given up. {ROLE}",
+                "DeliveryStatusModel",
+            )
+        },
+    }
+
+
+def _operation(
+    name: str,
+    summary: str,
+    description: str,
+    answer: str,
+    *statuses: str,
+    parameters: list[dict[str, Any]] | None = None,
+    body: tuple[dict[str, Any], Any] | None = None,
+) -> dict[str, Any]:
+    responses = {"200": response("Done.", ref(answer)), **problems(*sorted({*PROBLEMS, *statuses}))}
+    content = {JSON: {"schema": body[0], "example": body[1]}} if body else None
+    return operation("delivery", name, summary, description, responses, parameters=parameters, body=content)

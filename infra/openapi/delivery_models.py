@@ -1,0 +1,257 @@
+"""The bodies of the delivery routes as models: batches, targets, deliveries and status."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from infra.openapi.models import Closed
+from millrace.domain.delivery.events import MOST_ID_BYTES
+from millrace.domain.delivery.hub_targets import MOST_FAMILIES
+from millrace.domain.delivery.inbox import MOST_EVENT_BYTES
+from millrace.domain.delivery.sources import MOST_PATTERN_BYTES, MOST_SOURCES
+from millrace.domain.delivery.targets import MOST_EVENTS
+
+Milliseconds = Annotated[int, Field(description="Milliseconds since 1970.")]
+Status = Literal["success", "duplicate", "pending", "rejected", "transient", "terminal_failed"]
+Name = Annotated[str, Field(min_length=1, max_length=MOST_ID_BYTES, pattern=r"\S")]
+
+
+class BatchEvent(BaseModel):
+    """Any JSON object with these two; it is kept and delivered as it is."""
+
+    model_config = ConfigDict(extra="allow")
+
+    event_id: Annotated[Name, Field(description="Yours. The same id again is the same event.")]
+    event_type: Name
+
+
+class BatchRequest(BaseModel):
+    events: Annotated[
+        list[BatchEvent],
+        Field(min_length=1, max_length=MOST_EVENTS, description=f"Each at most {MOST_EVENT_BYTES} bytes."),
+    ]
+
+
+class BatchResult(Closed):
+    event_id: Annotated[str | None, Field(description="Null if the event had none that can be answered.")]
+    index: Annotated[int | None, Field(description="The event's place in the batch, if it has no id.")] = None
+    status: Literal["success", "duplicate", "rejected"]
+    error: str | None = None
+
+
+class BatchAnswer(Closed):
+    """One result per event, keyed by its id."""
+
+    results: list[BatchResult]
+
+
+class SourceModel(Closed):
+    contract: Literal["sync", "realtime", "streams", "catalog", "delivery"]
+    scope: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=MOST_PATTERN_BYTES,
+            description="A project, session, `runtime/stream`, domain or team; or a prefix ending in `*`.",
+        ),
+    ]
+
+
+class TargetRequest(Closed):
+    type: Literal["teamspace", "external", "stub"]
+    sources: Annotated[list[SourceModel], Field(min_length=1, max_length=MOST_SOURCES)]
+    url: Annotated[str, Field(description="Where to; https, and a public address. A stub needs none.")] = ""
+    mode: Annotated[
+        Literal["batch", "webhook"], Field(description="Of an external target: many events a request, or one.")
+    ] = "batch"
+    auth_secret: Annotated[
+        str, Field(description="A Teamspace's bearer token; an external target's Authorization. Never told again.")
+    ] = ""
+    signing_secret: Annotated[
+        str | None,
+        Field(description="`whsec_` and base64. A new one signs at once; the old one goes on beside it for 24 hours."),
+    ] = None
+    families: Annotated[
+        tuple[str, ...],
+        Field(max_length=MOST_FAMILIES, description="Prefixes of the event types it wants; none: all."),
+    ] = ()
+    start: Annotated[
+        Literal["retained", "now"], Field(description="In a ledger that is new to it: with what is retained, or now.")
+    ] = "retained"
+    paused: bool = False
+
+
+class TargetModel(Closed):
+    """A target, without its secrets, and how it fares."""
+
+    target_id: str
+    type: Literal["teamspace", "external", "stub"]
+    url: str | None
+    mode: Literal["batch", "webhook"]
+    sources: list[SourceModel]
+    families: list[str]
+    start: Literal["retained", "now"]
+    paused: bool
+    paused_why: str | None
+    has_auth_secret: bool
+    signing_secrets: Annotated[int, Field(description="How many sign at present.")]
+    revision: int
+    created_ms: Milliseconds
+    failures_in_a_row: int
+    open_until_ms: Annotated[int | None, Field(description="Left alone until then, after failures in a row.")]
+    blocked: Annotated[str | None, Field(description="Why the last drain could not send.")]
+    blocked_detail: str | None
+
+
+class TargetList(Closed):
+    targets: list[TargetModel]
+
+
+class TargetDeleted(Closed):
+    deleted: Annotated[bool, Field(description="False if there was none.")]
+
+
+class DrainAsked(Closed):
+    asked: Literal[True]
+
+
+class DeliveryModel(Closed):
+    event_id: Annotated[str, Field(description="As the target knows it.")]
+    event_type: Annotated[str | None, Field(description="Null if the event's body is pruned.")]
+    contract: str
+    scope: str
+    position: int
+    status: Status
+    attempts: int
+    first_ms: Milliseconds
+    last_ms: Milliseconds
+    next_ms: Annotated[int | None, Field(description="Not tried again before; null: not by itself.")]
+    error: str | None
+
+
+class DeliveryPage(Closed):
+    """Go on with `next_after` until it is null; a page may be short before that."""
+
+    deliveries: list[DeliveryModel]
+    next_after: str | None
+
+
+class Retried(Closed):
+    event_id: str
+    target_id: str
+    retried: Literal[True]
+
+
+class OpenCounts(Closed):
+    pending: int
+    rejected: int
+    transient: int
+    terminal_failed: int
+
+
+class TargetStatus(TargetModel):
+    delivered_count: int
+    deliveries: OpenCounts
+    has_due: Annotated[bool, Field(description="Whether a visit is due now.")]
+
+
+class QueueCounts(Closed):
+    """Of a client; a hub has no such queue."""
+
+    path: str | None
+    event_count: int
+    body_upload_count: int
+
+
+class Authority(Closed):
+    """Of a client; a hub tells who asks."""
+
+    configured_server_url: str | None
+    env_server_url: str | None
+    override_mode: str
+    resolved_server_url: str | None
+    user_id: str | None
+    team_slug: str | None
+    derived_queue_scope: str | None
+    queue_db_path: str | None
+    active_queue_scope_status: str
+    error: str | None
+
+
+class DrainBlocked(Closed):
+    target: str
+    reason: str
+    detail: str
+    since_ms: Milliseconds
+
+
+class JournalStatus(Closed):
+    """The journal of the token's team."""
+
+    captured_event_count: int
+    retained_event_count: int
+    drain_blocked: list[DrainBlocked]
+    suggestion: str | None
+
+
+class LedgerStatus(Closed):
+    retained_event_count: int
+    current_target_delivered_count: int
+    previous_target_delivered_count: Annotated[int, Field(description="By targets that were deleted.")]
+    terminal_failed_count: int
+    by_status: OpenCounts
+
+
+class MigrationConflicts(Closed):
+    """Of a client."""
+
+    open_count: int
+    conflicts: list[JsonValue]
+
+
+class BodyUploads(Closed):
+    """Of a client."""
+
+    body_upload_count: int
+    body_upload_failure_count: int
+
+
+class TerminalFailure(DeliveryModel):
+    target_id: str
+
+
+class TerminalFailures(Closed):
+    count: int
+    failures: Annotated[list[TerminalFailure], Field(description="The first of them.")]
+
+
+class DeliveryStatusModel(Closed):
+    ok: Annotated[bool, Field(description="Nothing is given up, paused or blocked.")]
+    exit_code: Literal[0, 1]
+    auth_required: bool
+    auth_present: bool
+    active_queue: QueueCounts
+    legacy_queue: QueueCounts
+    target_authority: Authority
+    event_journal: JournalStatus
+    migration_conflicts: MigrationConflicts
+    body_upload_compatibility: BodyUploads
+    delivery_targets: list[TargetStatus]
+    delivery_ledger: LedgerStatus
+    terminal_failures: TerminalFailures
+
+
+MODELS: tuple[type[BaseModel], ...] = (
+    BatchRequest,
+    BatchAnswer,
+    TargetRequest,
+    TargetModel,
+    TargetList,
+    TargetDeleted,
+    DrainAsked,
+    DeliveryPage,
+    Retried,
+    DeliveryStatusModel,
+)

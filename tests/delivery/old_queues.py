@@ -1,0 +1,46 @@
+"""Queues as the tool before this one left them."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+TABLES = """
+CREATE TABLE queue (id INTEGER PRIMARY KEY AUTOINCREMENT, event_id TEXT UNIQUE NOT NULL, event_type TEXT NOT NULL,
+    data TEXT NOT NULL, timestamp INTEGER NOT NULL, retry_count INTEGER NOT NULL DEFAULT 0, coalesce_key TEXT);
+CREATE TABLE body_upload_queue (id INTEGER PRIMARY KEY, path TEXT);
+CREATE TABLE body_upload_failure_log (id INTEGER PRIMARY KEY, path TEXT);
+"""
+
+
+def scoped(home: Path, digit: str) -> Path:
+    return home / "queues" / f"queue-{digit * 16}.db"
+
+
+def old_queue(path: Path, *events: dict[str, Any] | tuple[str, str], uploads: int = 0, failures: int = 0) -> Path:
+    """An event, or an id and any text as its data."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.executescript(TABLES)
+        for event in events:
+            id_, data = event if isinstance(event, tuple) else (event["event_id"], json.dumps(event))
+            connection.execute(
+                "INSERT INTO queue (event_id, event_type, data, timestamp, retry_count, coalesce_key) "
+                "VALUES (?, 'note', ?, 7, 2, 'the same')",
+                (id_, data),
+            )
+        connection.executemany("INSERT INTO body_upload_queue (path) VALUES (?)", [("x",)] * uploads)
+        connection.executemany("INSERT INTO body_upload_failure_log (path) VALUES (?)", [("x",)] * failures)
+    return path
+
+
+def note(event_id: str, **more: Any) -> dict[str, Any]:
+    return {"event_id": event_id, "event_type": "note", **more}
+
+
+def queued(path: Path) -> list[str]:
+    with closing(sqlite3.connect(path)) as connection:
+        return [id_ for (id_,) in connection.execute("SELECT event_id FROM queue ORDER BY id")]

@@ -1,0 +1,104 @@
+"""A table in memory that speaks as much of DynamoDB as the delivery ledger does; thousands of times faster than moto.
+
+It knows the expressions that the adapters write and no others: a new one fails here until it is added.
+"""
+
+# ruff: noqa: N803 - the names are DynamoDB's
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+Item = dict[str, Any]
+
+
+class Table:
+    def __init__(self) -> None:
+        self.items: dict[tuple[str, str], Item] = {}
+
+    def get_item(self, *, Key: Item, **_: Any) -> Any:
+        found = self.items.get(_key(Key))
+        return {"Item": dict(found)} if found else {}
+
+    def batch_get_item(self, *, RequestItems: Mapping[str, Any]) -> Any:
+        [(table, asked)] = RequestItems.items()
+        found = [self.items.get(_key(key)) for key in asked["Keys"]]
+        return {"Responses": {table: [dict(item) for item in found if item]}}
+
+    def query(self, *, KeyConditionExpression: str, ExpressionAttributeValues: Item, **more: Any) -> Any:
+        values = {name: value["S"] for name, value in ExpressionAttributeValues.items()}
+        keep: Callable[[str], bool] = {
+            "p = :p": lambda _: True,
+            "p = :p AND begins_with(s, :s)": lambda s: s.startswith(values[":s"]),
+            "p = :p AND s BETWEEN :begin AND :end": lambda s: values[":begin"] <= s <= values[":end"],
+        }[KeyConditionExpression]
+        after = more.get("ExclusiveStartKey", {"s": {"S": ""}})["s"]["S"]
+        found = sorted(s for p, s in self.items if p == values[":p"] and s > after and keep(s))
+        taken = found[: more.get("Limit", len(found))]
+        answer: Item = {"Items": [dict(self.items[values[":p"], s]) for s in taken]}
+        if len(taken) < len(found):
+            answer["LastEvaluatedKey"] = {"p": {"S": values[":p"]}, "s": {"S": taken[-1]}}
+        return answer
+
+    def put_item(self, **put: Any) -> Any:
+        self._check(_key(put["Item"]), put)
+        self.items[_key(put["Item"])] = dict(put["Item"])
+        return {}
+
+    def delete_item(self, *, Key: Item, **more: Any) -> Any:
+        self._check(_key(Key), more)
+        self.items.pop(_key(Key), None)
+        return {}
+
+    def update_item(self, **update: Any) -> Any:
+        key, values = _key(update["Key"]), update["ExpressionAttributeValues"]
+        self._check(key, update)
+        item = self.items.setdefault(key, dict(update["Key"]))
+        expression = update["UpdateExpression"]
+        sets, removes = {
+            "SET v = :to": ({"v": ":to"}, ()),
+            "SET v = :to ADD n :passed": ({"v": ":to"}, ()),
+            "ADD n :gained": ({}, ()),
+            "SET c = :c, bd = :d REMOVE b, bm": ({"c": ":c", "bd": ":d"}, ("b", "bm")),
+            "SET b = :b, bd = :d, bm = :m": ({"b": ":b", "bd": ":d", "bm": ":m"}, ()),
+            "SET w = :w": ({"w": ":w"}, ()),
+        }[expression]
+        item.update({attribute: values[name] for attribute, name in sets.items()})
+        for attribute in removes:
+            item.pop(attribute, None)
+        for name in (":passed", ":gained"):
+            if name in values:
+                item["n"] = {"N": str(int(item.get("n", {"N": "0"})["N"]) + int(values[name]["N"]))}
+        return {}
+
+    def transact_write_items(self, *, TransactItems: list[Any]) -> Any:
+        """All conditions first: all or nothing."""
+        for action in TransactItems:
+            [(_, one)] = action.items()
+            self._check(_key(one.get("Key") or one["Item"]), one, "TransactionCanceledException")
+        for action in TransactItems:
+            for kind, one in action.items():
+                {"Put": self.put_item, "Update": self.update_item}[kind](**one)
+        return {}
+
+    def _check(self, key: tuple[str, str], request: Any, code: str = "ConditionalCheckFailedException") -> None:
+        there, values = self.items.get(key), request.get("ExpressionAttributeValues", {})
+        holds: Callable[[], bool] = {
+            None: lambda: True,
+            "attribute_not_exists(p)": lambda: there is None,
+            "attribute_exists(p)": lambda: there is not None,
+            "attribute_not_exists(v)": lambda: there is None or "v" not in there,
+            "n = :before": lambda: there is not None and there.get("n") == values[":before"],
+            "v = :expected": lambda: there is not None and there.get("v") == values[":expected"],
+            "attribute_not_exists(v) OR v < :to": lambda: (
+                there is None or "v" not in there or int(there["v"]["N"]) < int(values[":to"]["N"])
+            ),
+        }[request.get("ConditionExpression")]
+        if not holds():
+            raise ClientError({"Error": {"Code": code}}, "write")
+
+
+def _key(item: Item) -> tuple[str, str]:
+    return item["p"]["S"], item["s"]["S"]
