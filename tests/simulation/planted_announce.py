@@ -87,8 +87,8 @@ ANNOUNCE_BUGS = (
     Bug(
         "the sweep clears an intent after it has settled the row",
         "application/markers.py",
-        "            row = self.rows.get(intent.group, intent.key)\n",
-        "            self.intents.clear(intent)\n            row = self.rows.get(intent.group, intent.key)\n",
+        "        row = self.rows.get(intent.group, intent.key)\n",
+        "        self.intents.clear(intent)\n        row = self.rows.get(intent.group, intent.key)\n",
     ),
     Bug(
         "the sweep leaves the intents of the living alone",
