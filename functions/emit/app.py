@@ -7,7 +7,8 @@ from collections.abc import Callable
 from millrace.runtime import stream_wiring, wiring
 from millrace.runtime.http import Request, Response, endpoint
 from millrace.runtime.snapshot import before_snapshot
-from millrace.runtime.streams.doors import emit, negotiate, refuse
+from millrace.runtime.streams.doors import negotiate, refuse
+from millrace.runtime.streams.emission import emit
 
 before_snapshot(lambda: (wiring.tokens(), stream_wiring.negotiate(), stream_wiring.emit()))
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from millrace.adapters.aws_errors import applied, translated
-from millrace.adapters.dynamodb.state import SHARDS, query_all, registry_key
+from millrace.adapters.dynamodb.state import registered
 from millrace.domain.ledger import Ledger, join_key
 from millrace.ports import Together
 from millrace.ports_realtime import Watermark
@@ -72,12 +71,7 @@ class DynamoRealtime:
 
     def of_tenant(self, tenant: str) -> Iterable[Ledger]:
         prefix = join_key("realtime", tenant)
-        calls = [partial(self._shard, shard, prefix + "#") for shard in range(SHARDS)]
-        return [Ledger(name, prefix) for names in self.together(calls) for name in names]
-
-    def _shard(self, shard: int, prefix: str) -> list[str]:
-        items: Iterator[Any] = query_all(self.client, self.table, registry_key(shard), prefix)
-        return [item["s"]["S"] for item in items]
+        return [Ledger(name, prefix) for name in registered(self.client, self.table, prefix + "#", self.together)]
 
     def _get(self, partition: str, sort: str) -> Any:
         with translated():

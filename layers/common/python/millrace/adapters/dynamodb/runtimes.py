@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from millrace.adapters.aws_errors import applied, translated
-from millrace.adapters.dynamodb.state import SHARDS, query_all, registry_key
+from millrace.adapters.dynamodb.state import query_all, registered
 from millrace.domain.ledger import Ledger, join_key
 from millrace.domain.streams.grant import Grant
 from millrace.domain.streams.negotiate import Negotiated
@@ -69,12 +68,7 @@ class DynamoRuntimes:
 
     def of_runtime(self, tenant: str, runtime_id: str) -> Sequence[Ledger]:
         prefix = join_key("streams", tenant, runtime_id) + "#"
-        calls = [partial(self._shard, shard, prefix) for shard in range(SHARDS)]
-        return [Ledger(name, name) for name in sorted(name for names in self.together(calls) for name in names)]
-
-    def _shard(self, shard: int, prefix: str) -> list[str]:
-        items: Iterator[Any] = query_all(self.client, self.table, registry_key(shard), prefix)
-        return [item["s"]["S"] for item in items]
+        return [Ledger(name, name) for name in sorted(registered(self.client, self.table, prefix, self.together))]
 
     def _put(self, tenant: str, runtime_id: str, sort: str, content: Any) -> None:
         item = {

@@ -6,11 +6,12 @@ import random
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from millrace.adapters.aws_errors import applied, translated
 from millrace.domain.ledger import Ledger, join_key
-from millrace.ports import Marks
+from millrace.ports import Marks, Together
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -90,6 +91,15 @@ def query_all(client: DynamoDBClient, table: str, partition: str, prefix: str = 
         if "LastEvaluatedKey" not in answer:
             return
         asked["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+
+def registered(client: DynamoDBClient, table: str, prefix: str, together: Together) -> list[str]:
+    """The names of the registered ledgers that start with `prefix`; the cost follows what is found."""
+
+    def shard(number: int) -> list[str]:
+        return [item["s"]["S"] for item in query_all(client, table, registry_key(number), prefix)]
+
+    return [name for names in together([partial(shard, number) for number in range(SHARDS)]) for name in names]
 
 
 def registry_key(shard: int) -> str:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from millrace.application.emit import Emitted, Result
 from millrace.domain.errors import BadRequest, MillraceError
-from millrace.domain.streams.errors import SdkError, as_sdk_error
-from millrace.runtime import observe
+from millrace.domain.streams.errors import as_sdk_error
 from millrace.runtime import stream_wiring as wiring
 from millrace.runtime.http import Request, Response, retry_headers
-from millrace.runtime.requests import events_of, flag_of, whole
+from millrace.runtime.requests import flag_of, whole
 
 MAX_NUMBER = 2**53 - 1
 MAX_AFTER_BYTES = 512
@@ -29,30 +27,6 @@ def refuse(error: MillraceError) -> Response:
 def negotiate(request: Request) -> Response:
     identity = request.identity()
     return Response(to_json(wiring.negotiate()(identity, request.path("runtime_id"), request.json())))
-
-
-def emit(request: Request) -> Response:
-    identity = request.identity()
-    sent, is_batch = events_of(request.json())
-    results = wiring.emit()(identity, request.path("runtime_id"), request.path("stream_id"), sent)
-    refused = [result for result in results if isinstance(result, SdkError)]
-    deduped = sum(isinstance(result, Emitted) and result.deduped for result in results)
-    emitted = len(results) - len(refused) - deduped
-    request.noted.update(emitted=emitted, deduped=deduped, refused=sorted({error.code for error in refused}))
-    observe.count({"Emitted": emitted, "Invalid": len(refused), "Deduped": deduped}, contract="streams")
-    if is_batch:
-        answers = [_answer(result, event) for result, event in zip(results, sent, strict=True)]
-        return Response(to_json({"results": answers}))
-    if refused:
-        raise refused[0]
-    return Response(to_json(_answer(results[0], sent[0])))
-
-
-def _answer(result: Result, event: Any) -> dict[str, Any]:
-    if isinstance(result, Emitted):
-        return {"event_id": result.event_id, "seq_no": result.position, "deduped": result.deduped}
-    known = event.get("event_id") if isinstance(event, dict) else None
-    return {**({"event_id": known[:256]} if isinstance(known, str) else {}), **result.body()}
 
 
 def poll(request: Request) -> Response:
