@@ -448,7 +448,9 @@ def test_a_file_is_captured_whole_or_not_at_all_byte_for_byte(shell: Shell, hub:
     file = tmp_path / "events.jsonl"
     file.write_bytes(good + b"\n\n" + b'{"event_id":"f2"}\n')
     assert shell("capture", "--file", str(file)) == 2
-    assert "line 3: event_type" in shell.capsys.readouterr().err
+    told = shell.capsys.readouterr().err
+    assert "line 3: event_type" in told
+    assert "Nothing of the file was kept." in " ".join(told.split())
     file.write_bytes(b"  " + good + b" \r\n")
     assert [one["fresh"] for one in shell.json("capture", "--file", str(file))["captured"]] == [True]
     assert [one["fresh"] for one in shell.json("capture", "--file", str(file))["captured"]] == [False]

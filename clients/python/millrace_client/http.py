@@ -15,6 +15,7 @@ from millrace_client.protocol import compact
 
 RETRIED = {429, 500, 502, 503, 504}
 """Whether the hub did its work before it answered so or not, the same request again is safe: ids are deduped."""
+LONGEST_WAIT = 60.0
 
 JSON = {"Content-Type": "application/json"}
 
@@ -107,7 +108,7 @@ class Client:
                 raise Unreachable(f"{self._url} is not an address: {error}") from error
             if response.status_code not in RETRIED or last:
                 return _answer(response)
-            self._sleep(_retry_after(response) or _pause(attempt))
+            self._sleep(retry_after(response) or _pause(attempt))
         raise AssertionError("the last attempt returns or raises")
 
 
@@ -129,10 +130,10 @@ def _pause(attempt: int) -> float:
     return random.uniform(0.5, 1) * min(5.0, 0.2 * 2.0**attempt)  # noqa: S311
 
 
-def _retry_after(response: httpx.Response) -> float | None:
-    """Seconds, if the hub named some; the other form of this header, a date, is not one of its answers."""
+def retry_after(response: httpx.Response) -> float:
+    """Seconds, 0 if the hub named none; the other form of this header, a date, is not one of its answers."""
     try:
-        seconds = float(response.headers["Retry-After"])
-    except (KeyError, ValueError):
-        return None
-    return min(seconds, 60.0) if seconds >= 0 else None
+        seconds = float(response.headers.get("Retry-After", "0"))
+    except ValueError:
+        return 0.0
+    return min(seconds, LONGEST_WAIT) if seconds > 0 else 0.0

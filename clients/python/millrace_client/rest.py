@@ -12,13 +12,11 @@ import httpx
 
 from millrace_client.dial import Token
 from millrace_client.errors import Usage
-from millrace_client.http import JSON, RETRIED
+from millrace_client.http import JSON, RETRIED, retry_after
 from millrace_client.protocol import Json
 from millrace_client.sdk_answers import error_of, foreign_error, is_error
 from millrace_client.sdk_errors import NoAnswer, SdkError
 from millrace_client.settings import Backoff, Settings
-
-LONGEST_WAIT = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +146,11 @@ def _object(response: httpx.Response) -> Json:
         return body
     error = _error(status, body)
     if error is not None:
-        error.retry_after = _retry_after(response)
+        error.retry_after = retry_after(response)
         raise error
     message = f"{response.url.copy_with(query=None)} answered {status}, but not as a hub does: is it one?"
     if status in RETRIED:
-        raise _Passing(message, _retry_after(response))
+        raise _Passing(message, retry_after(response))
     raise NoAnswer(message)
 
 
@@ -168,12 +166,3 @@ def _error(status: int, body: Json | None) -> SdkError | None:
     if body is None:
         return None
     return error_of(body, status) if is_error(body) else foreign_error(status, body, status in RETRIED)
-
-
-def _retry_after(response: httpx.Response) -> float:
-    """Seconds, 0 if the hub named none; the other form of this header, a date, is not one of its answers."""
-    try:
-        seconds = float(response.headers.get("Retry-After", "0"))
-    except ValueError:
-        return 0.0
-    return min(max(seconds, 0.0), LONGEST_WAIT)

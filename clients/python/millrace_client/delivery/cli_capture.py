@@ -100,7 +100,7 @@ def _from_file(file: str) -> list[Captured]:
             try:
                 events.append(captured(line.strip()))
             except (BadRequest, TooLarge) as error:
-                raise Usage(f"line {number}: {error.message}") from error
+                raise Usage(f"line {number}: {error.message} Nothing of the file was kept.") from error
     if not events:
         raise Usage(f"There are no events in {file}.")
     return events
