@@ -25,6 +25,7 @@ LOCAL: Mapping[str, str] = {
     "spark.ui.enabled": "false",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
     "spark.sql.shuffle.partitions": "8",
 }
 

@@ -44,20 +44,12 @@ def archive_object() -> Column:
 def parse(lines: DataFrame) -> DataFrame:
     """(`line`, `object`) → the line's fields, `key`, and `reason` and `field` where it is not an event."""
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
-    measured = lines.withColumns(
-        {
-            "bytes": F.octet_length("line"),
-            "at": F.when(F.octet_length("line") <= MAX_LINE_BYTES, F.instr("line", PAYLOAD)),
-        }
+    measured = lines.withColumn("bytes", F.octet_length("line")).withColumn(
+        "head", F.when(F.col("bytes") <= MAX_LINE_BYTES, F.concat(F.substring_index("line", PAYLOAD, 1), F.lit("}")))
     )
-    cut = measured.withColumns(
-        {
-            "head": F.when(F.col("at") > 0, F.expr("concat(substring(line, 1, at - 1), '}')")),
-            "payload": F.when(F.col("at") > 0, F.expr(_between(len(PAYLOAD)))),
-        }
-    ).withColumn("e", F.from_json("head", HEAD, options))
+    cut = measured.withColumns({"payload": _payload(), "e": F.from_json("head", HEAD, options)})
     names = [field.name for field in HEAD.fields if field.name not in (CORRUPT, "occurred_at")]
-    judged = cut.withColumn("field", F.when(F.col("at").isNotNull(), _first_problem()))
+    judged = cut.withColumn("field", F.when(F.col("head").isNotNull(), _first_problem()))
     return judged.select(
         "object",
         "line",
@@ -65,7 +57,7 @@ def parse(lines: DataFrame) -> DataFrame:
         *(F.col(f"e.{name}").alias(name) for name in names),
         F.to_timestamp("e.occurred_at").alias("occurred_at"),
         "payload",
-        F.when(F.col("at").isNull(), TOO_LARGE).when(F.col("field").isNotNull(), MALFORMED).alias("reason"),
+        F.when(F.col("head").isNull(), TOO_LARGE).when(F.col("field").isNotNull(), MALFORMED).alias("reason"),
         "field",
         F.substring_index("e.ledger", "#", 1).alias("contract"),
         event_key(F.col("e.ledger"), F.col("e.idempotency_key"), F.col("line")).alias("key"),
@@ -78,15 +70,20 @@ def event_key(ledger: Column, idempotency_key: Column, line: Column) -> Column:
     return F.unhex(F.substring(F.sha2(named, 256), 1, 32))
 
 
-def _between(width: int) -> str:
-    """From behind the payload's name to before the brace that closes the line."""
-    return f"substring(line, at + {width}, length(line) - at - {width})"
+def _payload() -> Column:
+    """What stands between the payload's name and the brace that closes the line; null if there is no payload.
+
+    Counted in bytes: to count characters, Spark would walk through every line.
+    """
+    start = f"octet_length(head) + {len(PAYLOAD)}"
+    cut = F.expr(f"CAST(substring(CAST(line AS BINARY), {start}, bytes - ({start})) AS STRING)")
+    return F.when(F.octet_length("head") <= F.col("bytes"), cut)
 
 
 def _first_problem() -> Column:
     """The field that breaks a rule, in the order a person would look; null for a good line."""
     e = {field.name: F.col(f"e.{field.name}") for field in HEAD.fields}
-    problems = [(F.col("at") == 0, "payload"), (~F.endswith("line", F.lit("}")), "line")]
+    problems = [(F.col("payload").isNull(), "payload"), (~F.endswith("line", F.lit("}")), "line")]
     # A JSON number or object would pass as a text; in our lines a text begins with its quote.
     problems += [(~_begins(name, '"'), name) for name in TEXTS]
     problems += [(e[name].isNull() | (F.trim(e[name]) == ""), name) for name in TEXTS]
@@ -116,6 +113,6 @@ def _begins(name: str, start: str) -> Column:
 
 def _is_json(text: Column) -> Column:
     """One JSON value and nothing after it. Spark's parser refuses integers of 1000 digits, the hub does not."""
-    short = F.when(F.length(text) < 1000, text).otherwise(F.regexp_replace(text, "[0-9]{300,}", "0"))
+    short = F.when(F.octet_length(text) < 1000, text).otherwise(F.regexp_replace(text, "[0-9]{300,}", "0"))
     one = F.json_array_length(F.concat(F.lit("["), short, F.lit("]"))) == 1
     return F.coalesce(one, F.lit(False)) & (text != "null")
