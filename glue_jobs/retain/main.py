@@ -20,7 +20,7 @@ REQUEST = f"{ROOT}retention.json"
 
 def main(argv: list[str] | None = None) -> int:
     parser = arguments.parser(__doc__)
-    parser.add_argument("--request", default=REQUEST, help=f"the object with policies and ceilings; default {REQUEST}")
+    parser.add_argument("--request", default=REQUEST, help=f"the object that says what may go; default {REQUEST}")
     parser.add_argument("--execute", choices=("true", "false"), default="false", help="prune; default: a dry run")
     parser.add_argument("--pruner", help="module:function that makes the callable which empties the log's pages")
     asked, others = parser.parse_known_args(argv)

@@ -50,8 +50,7 @@ class Plan:
             "events": self.events,
             "ledgers": ledgers,
             "archive_objects": list(self.objects),
-            "policies": [asdict(policy) for policy in request.policies],
-            "ceilings": dict(request.ceilings),
+            "let_go": {ledger: asdict(release) for ledger, release in sorted(request.ledgers.items())},
         }
         return json.dumps(content).encode()
 
@@ -81,11 +80,10 @@ class Retain:
         if self.prune_log is not None:
             self._remove_doomed(current.snapshot)
         files = [file for segment in current.snapshot.segments(EVENTS) for file in segment.files]
-        if not files or not request.policies or not request.ceilings:
+        if not files or not request.ledgers:
             return Report(DRY if self.prune_log is None else NOTHING, Plan({}, ()))
         events = self._events(files)
-        marks = self._watermarks(events, request).persist()
-        going = self._may_go(events, marks, current.snapshot, request).persist()
+        going = self._may_go(events, current.snapshot, request).persist()
         try:
             plan = self._plan(events, going, current.snapshot)
             if self.prune_log is None:
@@ -95,29 +93,22 @@ class Retain:
             return self._carried_out(request, plan, events, going, current)
         finally:
             going.unpersist()
-            marks.unpersist()
 
     def _events(self, files: list[File]) -> DataFrame:
         """Narrow rows with the file they are in; what has no position is never pruned by one."""
         rows = read_files(self.spark, self.workspace, EVENTS, files)
         file = F.regexp_extract(F.col("_metadata.file_path"), f"({ROOT}runs/.*)$", 1)
         position = F.col("sequence_position").alias("position")
-        return rows.select("ledger", position, "partitions", "committed_at", "archive_object", file.alias("file"))
+        return rows.select("ledger", position, "partitions", "archive_object", file.alias("file"))
 
-    def _watermarks(self, events: DataFrame, request: Request) -> DataFrame:
-        counted = any(policy.max_events is not None for policy in request.policies)
-        policies = transforms.policy_rows(self.spark, request.policies)
-        placed = events.where("position is not null")
-        return transforms.watermark_rows(transforms.by_partition(placed), policies, self.clock(), counted=counted)
-
-    def _may_go(self, events: DataFrame, marks: DataFrame, snapshot: Snapshot, request: Request) -> DataFrame:
+    def _may_go(self, events: DataFrame, snapshot: Snapshot, request: Request) -> DataFrame:
         self.tell("looking for events that nobody needs")
-        limited = transforms.ceiling_rows(self.spark, request)
-        placed = events.where("position is not null").join(F.broadcast(limited.select("ledger")), "ledger", "left_semi")
+        releases = transforms.release_rows(self.spark, request)
+        asked = F.broadcast(releases.select("ledger"))
+        placed = events.where("position is not null").join(asked, "ledger", "left_semi")
         gone = [file for segment in snapshot.segments(PRUNED) for file in segment.files]
         covered = transforms.covered_rows(placed, read_files(self.spark, self.workspace, PRUNED, gone))
-        limits = covered.join(limited, "ledger").select("ledger", F.least("covered", "ceiling").alias("limit"))
-        return transforms.may_go_rows(placed, marks, limits)
+        return transforms.may_go_rows(placed, releases, transforms.mark_rows(self.spark, request), covered)
 
     def _plan(self, events: DataFrame, going: DataFrame, snapshot: Snapshot) -> Plan:
         found: dict[str, list[tuple[int, int]]] = {}

@@ -1,60 +1,40 @@
-"""Which events may go (C8, S13), as DataFrames: explode partitions, join watermarks, collect what is blocked."""
+"""Which events may go (C8, S13), as DataFrames: explode partitions, join watermarks, drop what is blocked."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from dataclasses import asdict
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from glue_jobs.literal import literal_rows
-from millrace.domain.retention import IMPLICIT, Policy, Request
+from millrace.domain.retention import WHOLE, Request
 
-POLICY = "ledger string, of string, advance_to bigint, max_age_days bigint, max_events bigint"
-DAY_MS = 86_400_000
-
-
-def policy_rows(spark: SparkSession, policies: Sequence[Policy]) -> DataFrame:
-    rows = [{**asdict(policy), "of": policy.partition} for policy in policies]
-    return literal_rows(spark, rows, POLICY)
+RELEASE = "ledger string, ceiling bigint, watermark bigint, lowest bigint, highest bigint"
+MARK = "ledger string, partition string, own bigint"
 
 
-def ceiling_rows(spark: SparkSession, request: Request) -> DataFrame:
-    rows = [{"ledger": ledger, "ceiling": position} for ledger, position in request.ceilings.items()]
-    return literal_rows(spark, rows, "ledger string, ceiling bigint")
+def release_rows(spark: SparkSession, request: Request) -> DataFrame:
+    """(ledger, ceiling, watermark, lowest, highest): a ledger's limit, its watermark, and all its watermarks' range."""
+    rows = [
+        {
+            "ledger": ledger,
+            "ceiling": release.limit,
+            "watermark": release.watermark,
+            "lowest": min([release.watermark, *release.partitions.values()]),
+            "highest": release.highest,
+        }
+        for ledger, release in request.ledgers.items()
+    ]
+    return literal_rows(spark, rows, RELEASE)
 
 
-def by_partition(events: DataFrame) -> DataFrame:
-    """(ledger, position, time, partition), one row for each partition an event names."""
-    named = F.when(F.size("partitions") > 0, F.col("partitions")).otherwise(F.array(F.lit(IMPLICIT)))
-    time_ms = F.unix_millis("committed_at")
-    return events.select("ledger", "position", time_ms.alias("time_ms"), F.explode(named).alias("partition"))
-
-
-def watermark_rows(exploded: DataFrame, policies: DataFrame, now_ms: int, *, counted: bool = True) -> DataFrame:
-    """(ledger, partition, watermark): how far each partition has advanced by its own policies, or else the ledger's.
-
-    Only policies that count events (`counted`) need each partition's rows in order.
-    """
-    applies = F.col("of").isNull() | (F.col("of") == F.col("partition"))
-    newest = Window.partitionBy("ledger", "partition").orderBy(F.col("position").desc())
-    young = F.col("time_ms") >= F.lit(now_ms) - F.col("max_age_days") * DAY_MS
-    with_policy = policies.select("ledger").distinct()
-    rows = exploded.join(F.broadcast(with_policy), "ledger", "left_semi")
-    ranked = rows.withColumn("age_rank", F.row_number().over(newest) if counted else F.lit(0))
-    joined = ranked.join(F.broadcast(policies), "ledger").where(applies)
-    by_age = F.coalesce(F.min(F.when(young, F.col("position"))) - 1, F.max("position"))
-    by_count = F.max(F.when(F.col("age_rank") > F.col("max_events"), F.col("position")))
-    marks = joined.groupBy("ledger", "partition", "of", "advance_to", "max_age_days", "max_events").agg(
-        F.greatest(
-            F.coalesce("advance_to", F.lit(0)),
-            F.when(F.col("max_age_days").isNotNull(), by_age).otherwise(0),
-            F.coalesce(by_count, F.lit(0)),
-        ).alias("mark")
-    )
-    own_first = F.struct(F.col("of").isNotNull(), F.col("mark"))
-    return marks.groupBy("ledger", "partition").agg(F.max_by("mark", own_first).alias("watermark"))
+def mark_rows(spark: SparkSession, request: Request) -> DataFrame:
+    """(ledger, partition, own), for partitions that have a watermark of their own."""
+    rows = [
+        {"ledger": ledger, "partition": partition, "own": own}
+        for ledger, release in request.ledgers.items()
+        for partition, own in release.partitions.items()
+    ]
+    return literal_rows(spark, rows, MARK)
 
 
 def covered_rows(events: DataFrame, pruned: DataFrame) -> DataFrame:
@@ -68,14 +48,22 @@ def covered_rows(events: DataFrame, pruned: DataFrame) -> DataFrame:
     return solid.groupBy("ledger").agg(F.max("last").alias("covered"))
 
 
-def may_go_rows(events: DataFrame, watermarks: DataFrame, limits: DataFrame) -> DataFrame:
-    """The events that may go. `limits` has (ledger, limit); a ledger that is in neither loses nothing."""
-    furthest = watermarks.groupBy("ledger").agg(F.max("watermark").alias("furthest"))
-    reach = furthest.join(limits, "ledger").select("ledger", F.least("furthest", "limit").alias("reach"))
-    candidates = events.join(F.broadcast(reach), "ledger").where(F.col("position") <= F.col("reach")).drop("reach")
-    marked = by_partition(candidates).join(F.broadcast(watermarks), ["ledger", "partition"], "left")
-    blocked = marked.where(F.col("watermark").isNull() | (F.col("position") > F.col("watermark")))
-    return candidates.join(blocked.select("ledger", "position").distinct(), ["ledger", "position"], "left_anti")
+def may_go_rows(events: DataFrame, releases: DataFrame, marks: DataFrame, covered: DataFrame) -> DataFrame:
+    """The events that may go: `Release.allows` over a whole table, and only what compaction has without a hole.
+
+    Below the lowest watermark of a ledger no partition matters; only above it are they taken apart.
+    """
+    reach = F.least("ceiling", "highest", "covered").alias("reach")
+    ledgers = releases.join(covered, "ledger").select("ledger", "watermark", "lowest", reach)
+    candidates = events.join(F.broadcast(ledgers), "ledger").where(F.col("position") <= F.col("reach"))
+    named = F.when(F.size("partitions") > 0, F.col("partitions")).otherwise(F.array(F.lit(WHOLE)))
+    parted = candidates.where(F.col("position") > F.col("lowest")).select(
+        "ledger", "position", "watermark", F.explode(named).alias("partition")
+    )
+    marked = parted.join(F.broadcast(marks), ["ledger", "partition"], "left")
+    blocked = marked.where(F.col("position") > F.coalesce("own", "watermark"))
+    needed = blocked.select("ledger", "position").distinct()
+    return candidates.select(*events.columns).join(needed, ["ledger", "position"], "left_anti")
 
 
 def spans(rows: DataFrame) -> DataFrame:

@@ -14,7 +14,8 @@ from millrace.adapters.dynamodb.archive import DynamoLanes
 from millrace.adapters.dynamodb.retention import DynamoPolicies
 from millrace.adapters.memory_archive import MemoryLanes
 from millrace.adapters.memory_retention import MemoryPolicies
-from millrace.domain.retention_rules import WHOLE, Change, Rule, Scope
+from millrace.domain.retention import WHOLE
+from millrace.domain.retention_rules import Change, Rule, Scope
 from millrace.ports_archive import Lane, Lanes, Reservation
 from millrace.ports_retention import Policies
 from tests.aws_tables import client_for, create_tables

@@ -19,67 +19,47 @@ from glue_jobs.retain.main import main
 from glue_jobs.retain.run import DONE, DRY, NOTHING, Report, Retain
 from millrace.adapters.memory import MemoryLog, MemoryState
 from millrace.application.prune import Prune
-from millrace.domain.instants import utc_text
 from millrace.domain.ledger import Ledger
 from millrace.domain.page import Origin, Page, Record
 from millrace.domain.ranges import Ranges
-from millrace.domain.retention import Policy, Request, may_go, watermarks
+from millrace.domain.retention import Release, Request
 from millrace.domain.snapshot import EVENTS, KEYS, PRUNED, STATISTICS
 from tests.jobs.conftest import QUICK_ARGUMENTS
 from tests.jobs.faults import FaultyWorkspace, Killed
 from tests.jobs.lake import NOW, Lake, line
 
 SYNC, OTHER = "sync#acme#demo", "sync#acme#other"
-DAY = 86_400_000
 KILLS = int(os.environ.get("MILLRACE_LAKE_KILLS", "3"))
 
 
 def test_nothing_may_go_while_one_of_its_partitions_needs_it(spark: SparkSession) -> None:
-    """S13, C8: each ledger is a case of its own with random watermarks, ages, counts and limits."""
+    """S13, C8: each ledger is a case of its own, with random partitions, watermarks, readers and holes."""
     seeded = random.Random(11)
     names = ["p", "q", "r"]
-    events: dict[str, list[tuple[int, list[str], int]]] = {}
-    policies: dict[str, list[Policy]] = {}
-    limits: dict[str, int] = {}
-    for number in range(80):
-        ledger, count = f"sync#acme#{number}", seeded.randint(1, 12)
-        times = [NOW - seeded.randint(0, 6) * DAY + seeded.randint(-9, 9) for _ in range(count)]
-        times = seeded.choice((times, sorted(times)))
-        events[ledger] = [
-            (n + 1, seeded.sample(names, seeded.randint(0, 3)), time_ms) for n, time_ms in enumerate(times)
-        ]
-        policies[ledger] = [
-            Policy(
-                ledger,
-                seeded.choice((None, "", *names)),
-                seeded.choice((None, seeded.randint(0, count + 2))),
-                seeded.choice((None, seeded.randint(0, 5))),
-                seeded.choice((None, seeded.randint(0, 6))),
-            )
-            for _ in range(seeded.randint(0, 4))
-        ]
-        if seeded.random() < 0.9:
-            limits[ledger] = seeded.randint(0, count + 2)
+    events: list[dict[str, Any]] = []
+    releases: dict[str, Release] = {}
     expected = set()
-    for ledger, rows in events.items():
-        marks = watermarks(rows, policies[ledger], NOW)
-        expected |= {(ledger, p) for p, named, _ in rows if may_go(named, p, marks, limits.get(ledger, 0))}
-    rows_ = [
-        {"ledger": ledger, "position": position, "partitions": named, "committed_at": utc_text(time_ms * 1_000_000)}
-        for ledger, rows in events.items()
-        for position, named, time_ms in rows
-    ]
-    table = literal_rows(
-        spark, rows_, "ledger string, position bigint, partitions array<string>, committed_at timestamp"
-    )
-    policy_rows = transforms.policy_rows(spark, [one for some in policies.values() for one in some])
-    limit_rows = literal_rows(
-        spark, [{"ledger": one, "limit": limit} for one, limit in limits.items()], "ledger string, limit bigint"
-    )
-    marks_rows = transforms.watermark_rows(transforms.by_partition(table), policy_rows, NOW)
-    going = transforms.may_go_rows(table, marks_rows, limit_rows)
+    for number in range(200):
+        ledger, count = f"sync#acme#{number}", seeded.randint(1, 12)
+        own = {name: seeded.randint(0, count + 2) for name in names if seeded.random() < 0.6}
+        release = Release(seeded.randint(0, count + 2), seeded.choice((0, seeded.randint(0, count + 2))), own)
+        if seeded.random() < 0.9:
+            releases[ledger] = release
+        hole = seeded.choice((count + 1, seeded.randint(1, count)))
+        for position in range(1, count + 1):
+            named = seeded.sample(names, seeded.randint(0, 3))
+            if position != hole:
+                events.append({"ledger": ledger, "position": position, "partitions": named})
+            if ledger in releases and position < hole and release.allows(position, named):
+                expected.add((ledger, position))
+    table = literal_rows(spark, events, "ledger string, position bigint, partitions array<string>")
+    request = Request(releases)
+    covered = transforms.covered_rows(table, literal_rows(spark, [], SCHEMAS[PRUNED]))
+    of = transforms.release_rows(spark, request), transforms.mark_rows(spark, request)
+    going = transforms.may_go_rows(table, *of, covered)
+    assert going.columns == table.columns
     assert {(row["ledger"], row["position"]) for row in going.collect()} == expected
-    assert 50 < len(expected) < sum(map(len, events.values())) - 50, "the cases must go both ways"
+    assert 200 < len(expected) < len(events) - 200, "the cases must go both ways"
 
 
 def test_compaction_s_position_ends_at_the_first_hole(spark: SparkSession) -> None:
@@ -131,7 +111,7 @@ class Kept:
         self.log.commit(SYNC, [f"k{n}" for n in range(1, 6)], 5)
         self.log.commit(OTHER, ["o1"], 1)
         lake.compact()
-        self.request = Request([Policy(SYNC, "p", 4), Policy(SYNC, "q", 2)], {SYNC: 5, OTHER: 1})
+        self.request = Request({SYNC: Release(5, 0, {"p": 4, "q": 2}), OTHER: Release(1)})
 
     def retain(self, *, execute: bool = True, workspace: Any = None, request: Request | None = None) -> Report:
         prune = self.log.prune if execute else None
@@ -184,20 +164,21 @@ def test_what_may_go_goes_from_the_log_the_tables_and_the_archive_and_is_recorde
     assert kept.retain().outcome == NOTHING
     kept.lake.archive([line(SYNC, f"k{n}", n, partitions=["p"]) for n in (1, 2, 6)])
     assert kept.lake.compact().snapshot.counts["new"] == 1
-    further = Request([Policy(SYNC, "p", 9), Policy(SYNC, "q", 9)], {SYNC: 9})
+    further = Request({SYNC: Release(9, 0, {"p": 9, "q": 9})})
     assert kept.retain(request=further).plan.ranges == {SYNC: Ranges.of([3, 5, 6])}
 
 
 @pytest.mark.parametrize(
     "request_",
     [
-        Request([], {SYNC: 5}),
-        Request([Policy(SYNC, None, 5)], {}),
-        Request([Policy(SYNC, None, 5)], {SYNC: 0}),
-        Request([Policy(SYNC, "p", 5)], {OTHER: 5}),
+        Request(),
+        Request({SYNC: Release(5)}),
+        Request({SYNC: Release(0, 5)}),
+        Request({SYNC: Release(5, 0, {"r": 5})}),
+        Request({"sync#acme#third": Release(5, 5)}),
     ],
 )
-def test_without_a_policy_or_a_ceiling_nothing_goes(kept: Kept, request_: Request) -> None:
+def test_without_a_policy_or_while_a_reader_is_behind_nothing_goes(kept: Kept, request_: Request) -> None:
     """C8: no policy means never."""
     assert kept.retain(request=request_).outcome == NOTHING
     assert len(kept.positions()) == 6
@@ -207,7 +188,7 @@ def test_an_object_with_something_in_quarantine_is_kept(kept: Kept) -> None:
     """C7, C8."""
     mixed = kept.lake.archive([line(OTHER, "o2", 2, partitions=["p"]), line("catalog#acme#x", "odd", 1)])
     kept.lake.compact()
-    report = kept.retain(request=Request([Policy(OTHER, None, 9)], {OTHER: 9}))
+    report = kept.retain(request=Request({OTHER: Release(9, 9)}))
     assert report.plan.ranges == {OTHER: Ranges.of([1, 2])}
     assert report.plan.objects == ()
     assert mixed in kept.archive()
@@ -235,12 +216,7 @@ def test_the_job_runs_dry_unless_told_and_says_what_it_lacks(kept: Kept, capsys:
     where = ["--store", str(kept.lake.root), "--local", "true", *QUICK_ARGUMENTS]
     assert main(where) == 1
     assert "no retention request" in capsys.readouterr().err
-    policies = [
-        {"ledger": SYNC, "partition": "p", "advance_to": 4},
-        {"ledger": SYNC, "partition": "q", "advance_to": 2},
-    ]
-    request = json.dumps({"policies": policies, "ceilings": {SYNC: 5}})
-    kept.lake.objects.put("lake/retention.json", request.encode())
+    kept.lake.objects.put("lake/retention.json", kept.request.to_json())
     assert main([*where, "--execute", "true"]) == 1
     assert "--pruner" in capsys.readouterr().err
     assert main(where) == 0

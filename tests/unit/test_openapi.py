@@ -24,7 +24,8 @@ from millrace.application.replay import ReplayPage
 from millrace.application.set_retention import told
 from millrace.domain import catalog as catalog_rules
 from millrace.domain.errors import BadRequest, MillraceError, TooLarge
-from millrace.domain.retention_rules import WHOLE, Rule, Scope, check_change
+from millrace.domain.retention import WHOLE
+from millrace.domain.retention_rules import Rule, Scope, check_change
 from millrace.domain.streams import status
 from millrace.domain.streams.envelope import check_event
 from millrace.domain.streams.errors import InvalidArgument, SdkError, catalogue

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
-
 import pytest
 
 from millrace.adapters.memory_objects import MemoryObjects
 from millrace.adapters.memory_retention import MemoryPolicies
 from millrace.application.request_retention import put_request, request_of
 from millrace.domain.errors import Unavailable
-from millrace.domain.retention import Policy, Request, may_go
+from millrace.domain.retention import Release, Request
 from tests.unit.archiving import Hub
 from tests.unit.test_retain_events import DEMO, caught_up, said, use_case
 
@@ -27,15 +24,15 @@ def planned() -> Request:
 
 
 def test_a_request_tells_watermarks_by_partition_and_how_far_readers_are() -> None:
-    assert planned() == Request([Policy(DEMO, advance_to=6), Policy(DEMO, "b", advance_to=2)], {DEMO: 7})
+    assert planned() == Request({DEMO: Release(7, 6, {"b": 2})})
 
 
 def test_a_request_is_read_back_as_it_was_put_and_the_next_one_takes_its_place() -> None:
     objects, request = MemoryObjects(), planned()
     put_request(objects, "lake/retention.json", request)
     assert Request.parse(objects.stored["lake/retention.json"]) == request
-    put_request(objects, "lake/retention.json", replace(request, policies=[]))
-    assert json.loads(objects.stored["lake/retention.json"])["policies"] == []
+    put_request(objects, "lake/retention.json", Request())
+    assert Request.parse(objects.stored["lake/retention.json"]) == Request()
 
 
 class Overtaken(MemoryObjects):
@@ -52,8 +49,3 @@ def test_two_runs_that_begin_at_once_do_not_mix() -> None:
     with pytest.raises(Unavailable):
         put_request(objects, "r", planned())
     assert objects.stored["r"] == b"another's"
-
-
-def test_the_rule_of_the_job_is_the_hubs() -> None:
-    assert may_go(["a", "b"], 2, {"a": 6, "b": 2}, 7)
-    assert not may_go(["a", "b"], 3, {"a": 6, "b": 2}, 7)

@@ -24,7 +24,8 @@ from millrace.domain.access import Identity
 from millrace.domain.errors import BadRequest, Conflict, Forbidden, MillraceError, Unavailable
 from millrace.domain.ledger import Ledger, join_key
 from millrace.domain.ranges import Ranges
-from millrace.domain.retention_rules import DAY_MS, WHOLE, Change, Rule, Ruling, Scope, check_scope, ruling, scope_of
+from millrace.domain.retention import WHOLE
+from millrace.domain.retention_rules import DAY_MS, Change, Rule, Ruling, Scope, check_scope, ruling, scope_of
 from millrace.domain.snapshot import POINTER, PROCESSED, QUARANTINE, File, Segment, Snapshot
 from millrace.ports_retention import Holder
 from tests.unit.archiving import Died, Fate, Hub, Mortal

@@ -1,4 +1,4 @@
-"""C8: retention requests are read strictly; the rule itself is proved with the jobs."""
+"""C8: retention requests are read strictly; the hub and the jobs share one rule."""
 
 from __future__ import annotations
 
@@ -8,29 +8,35 @@ from typing import Any
 import pytest
 
 from millrace.domain.errors import BadRequest
-from millrace.domain.retention import Policy, Request, may_go
+from millrace.domain.retention import Release, Request
 
-LEDGER = "sync#acme#demo"
+LEDGER, OTHER = "sync#acme#demo", "realtime#acme#s1"
 
 
-def test_a_request_is_read_from_json() -> None:
-    content = {"policies": [{"ledger": LEDGER, "partition": "p", "max_age_days": 3}], "ceilings": {LEDGER: 9}}
-    assert Request.parse(json.dumps(content).encode()) == Request([Policy(LEDGER, "p", max_age_days=3)], {LEDGER: 9})
+def test_a_request_is_read_from_json_and_written_as_it_is_read() -> None:
+    content = {
+        "ledgers": {LEDGER: {"limit": 9, "partitions": {"p": 3}}, "realtime#acme#s1": {"limit": 2, "watermark": 2}}
+    }
+    request = Request.parse(json.dumps(content).encode())
+    assert request == Request({LEDGER: Release(9, 0, {"p": 3}), "realtime#acme#s1": Release(2, 2)})
+    assert Request.parse(request.to_json()) == request
 
 
 @pytest.mark.parametrize(
     ("content", "field"),
     [
         ([], "request"),
-        ({"policies": []}, "request"),
-        ({"policies": {}, "ceilings": {}}, "request"),
-        ({"policies": [5], "ceilings": {}}, "policies[0]"),
-        ({"policies": [{}], "ceilings": {}}, "policies[0].ledger"),
-        ({"policies": [{"ledger": "l", "partition": 5}], "ceilings": {}}, "policies[0].partition"),
-        ({"policies": [{"ledger": "l", "advance_to": -1}], "ceilings": {}}, "policies[0].advance_to"),
-        ({"policies": [{"ledger": "l", "max_events": True}], "ceilings": {}}, "policies[0].max_events"),
-        ({"policies": [{"ledger": "l", "advanced": 1}], "ceilings": {}}, "policies[0].advanced"),
-        ({"policies": [], "ceilings": {"l": "5"}}, "ceilings.l"),
+        ({}, "request.ledgers"),
+        ({"ledgers": {}, "policies": []}, "request.policies"),
+        ({"ledgers": []}, "ledgers"),
+        ({"ledgers": {"l": 5}}, "ledgers.l"),
+        ({"ledgers": {"l": {"watermark": 5}}}, "ledgers.l.limit"),
+        ({"ledgers": {"l": {"limit": -1}}}, "ledgers.l.limit"),
+        ({"ledgers": {"l": {"limit": True}}}, "ledgers.l.limit"),
+        ({"ledgers": {"l": {"limit": 1, "watermark": "5"}}}, "ledgers.l.watermark"),
+        ({"ledgers": {"l": {"limit": 1, "partitions": ["p"]}}}, "ledgers.l.partitions"),
+        ({"ledgers": {"l": {"limit": 1, "partitions": {"p": 1.5}}}}, "ledgers.l.partitions.p"),
+        ({"ledgers": {"l": {"limit": 1, "max_events": 5}}}, "ledgers.l.max_events"),
     ],
 )
 def test_a_request_that_makes_no_sense_is_refused_with_the_field(content: Any, field: str) -> None:
@@ -44,8 +50,17 @@ def test_a_request_that_is_not_json_is_refused() -> None:
         Request.parse(b"{")
 
 
-def test_an_event_without_partitions_is_in_one_implicit_partition() -> None:
-    assert may_go([], 3, {"": 3}, 3)
-    assert not may_go([], 3, {"p": 9}, 9)
-    assert not may_go([], 3, {"": 3}, 2)
-    assert not may_go(["p", "q"], 3, {"p": 9}, 9)
+@pytest.mark.parametrize(
+    ("partitions", "last"), [([], 3), (["other"], 3), (["p"], 8), (["q"], 2), (["p", "q"], 2), (["p", "other"], 3)]
+)
+def test_an_event_goes_when_every_partition_it_names_and_every_reader_has_passed_it(
+    partitions: list[str], last: int
+) -> None:
+    """S13, C8: one without partitions is in the one that the ledger is."""
+    release = Release(8, 3, {"p": 9, "q": 2})
+    assert [position for position in range(1, 11) if release.allows(position, partitions)] == list(range(1, last + 1))
+
+
+def test_without_a_watermark_nothing_goes() -> None:
+    """C8: no policy means never."""
+    assert not Release(8).allows(1, [])

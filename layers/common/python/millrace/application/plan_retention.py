@@ -11,7 +11,8 @@ from millrace.application.heads import Heads, newest
 from millrace.domain.ledger import Ledger, bucket_last, bucket_of
 from millrace.domain.page import Page, contiguous
 from millrace.domain.ranges import Ranges
-from millrace.domain.retention_rules import DAY_MS, WHOLE, Rule, Ruling, Watermarks
+from millrace.domain.retention import WHOLE, Release
+from millrace.domain.retention_rules import DAY_MS, Rule, Ruling
 from millrace.ports import Log, Marks
 
 NOBODY = "watermarks"
@@ -19,12 +20,12 @@ NOBODY = "watermarks"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`holders`: up to which position each lets events go; the lowest of them and the watermarks decide."""
+    """`holders`: up to which position each lets events go; `release` is what they and the policies come to."""
 
     ledger: Ledger
     floor: int
     head: int
-    watermarks: Watermarks
+    release: Release
     holders: Mapping[str, int]
     goes: Ranges
     bytes: int
@@ -32,14 +33,10 @@ class Plan:
     """Retained events up to the limit that a partition still needs."""
 
     @property
-    def limit(self) -> int:
-        return min([self.head, *self.holders.values()])
-
-    @property
     def held_by(self) -> str:
         """Who keeps retention from going further: the lowest holder, or the watermarks themselves."""
         name = min(self.holders, key=lambda holder: self.holders[holder], default=NOBODY)
-        return name if name in self.holders and self.holders[name] < self.watermarks.highest else NOBODY
+        return name if name in self.holders and self.holders[name] < self.release.highest else NOBODY
 
     def told(self) -> dict[str, Any]:
         """For reports and manifests."""
@@ -47,11 +44,11 @@ class Plan:
             "ledger": self.ledger.name,
             "floor": self.floor,
             "head": self.head,
-            "watermark": self.watermarks.whole,
-            "partition_watermarks": dict(sorted(self.watermarks.partitions.items())),
+            "watermark": self.release.watermark,
+            "partition_watermarks": dict(sorted(self.release.partitions.items())),
             "holders": dict(sorted(self.holders.items())),
             "held_by": self.held_by,
-            "limit": self.limit,
+            "limit": self.release.limit,
             "events": self.goes.count,
             "bytes": self.bytes,
             "kept_for_a_partition": self.kept,
@@ -68,21 +65,21 @@ class PlanRetention:
     def __call__(self, ledger: Ledger, ruling: Ruling, marks: Marks, holders: Mapping[str, int]) -> Plan:
         head = newest(self.log, self.heads, ledger, marks.hint)
         limit = min([head, *holders.values()])
-        watermarks = self._watermarks(ledger, ruling, marks.floor, head, limit)
+        release = self._release(ledger, ruling, marks.floor, head, limit)
         goes, size, kept = list[int](), 0, 0
-        through = min(limit, watermarks.highest)
+        through = min(limit, release.highest)
         for page in self._pages(ledger, marks.floor, through):
             for event in page.events():
                 if event.position > through or event.record.body is None:
                     continue
-                if watermarks.allow(event):
+                if release.allows(event.position, event.record.partitions):
                     goes.append(event.position)
                     size += len(event.record.body)
                 else:
                     kept += 1
-        return Plan(ledger, marks.floor, head, watermarks, holders, Ranges.of(goes), size, kept)
+        return Plan(ledger, marks.floor, head, release, holders, Ranges.of(goes), size, kept)
 
-    def _watermarks(self, ledger: Ledger, ruling: Ruling, floor: int, head: int, limit: int) -> Watermarks:
+    def _release(self, ledger: Ledger, ruling: Ruling, floor: int, head: int, limit: int) -> Release:
         ages = self._aged(ledger, ruling, floor, limit)
         counted = self._counted(ledger, ruling, floor, head)
 
@@ -92,7 +89,7 @@ class PlanRetention:
 
         by_count = 0 if ruling.whole.max_events is None else max(0, head - ruling.whole.max_events)
         named = {name: watermark(rule, counted.get(name, 0)) for name, rule in ruling.partitions.items()}
-        return Watermarks(watermark(ruling.whole, by_count), named)
+        return Release(limit, watermark(ruling.whole, by_count), named)
 
     def _aged(self, ledger: Ledger, ruling: Ruling, floor: int, limit: int) -> dict[int, int]:
         """Days → the last position before which everything is that old. Pages come in order, times nearly so: what

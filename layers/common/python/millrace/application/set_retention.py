@@ -10,7 +10,8 @@ from millrace.application.heads import Heads, newest
 from millrace.domain.access import OPERATOR, Identity
 from millrace.domain.errors import BadRequest, Conflict, Forbidden
 from millrace.domain.ledger import Ledger
-from millrace.domain.retention_rules import WHOLE, Rule, Scope, check_change, check_scope
+from millrace.domain.retention import WHOLE
+from millrace.domain.retention_rules import Rule, Scope, check_change, check_scope
 from millrace.ports import Log, State
 from millrace.ports_retention import Policies
 

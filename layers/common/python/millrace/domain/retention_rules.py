@@ -6,20 +6,18 @@ with `%` and `:` inside a name written as `%25` and `%3A`. A scope that ends in 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from millrace.domain.errors import BadRequest
 from millrace.domain.ledger import join_key, split_key
-from millrace.domain.page import Event
+from millrace.domain.retention import WHOLE
 from millrace.domain.sync_submit import kind_of, normal_partition, partition_problem
 
 CONTRACTS = ("sync", "realtime", "streams", "catalog", "delivery")
 """The audit has no place here: it is never pruned."""
 PARTS = {"streams": 2}
-WHOLE = ""
-"""In place of a partition: all of them, and the one that a ledger without partitions is."""
 MAX_POSITION = 2**53 - 1
 MAX_DAYS = 36_500
 MAX_SCOPE_BYTES = 512
@@ -150,23 +148,6 @@ def ruling(ledger: str, rules: Rules) -> Ruling:
     joined = {partition: _joined(found) for partition, found in by_partition.items()}
     whole = joined.pop(WHOLE, Rule())
     return Ruling(whole, {partition: rule for partition, rule in joined.items() if not rule.is_empty})
-
-
-@dataclass(frozen=True, slots=True)
-class Watermarks:
-    """Up to which position each partition needs nothing any more."""
-
-    whole: int = 0
-    partitions: Mapping[str, int] = field(default_factory=dict)
-
-    def allow(self, event: Event) -> bool:
-        """S13: an event goes only when every partition it names has advanced past it."""
-        names: Iterable[str] = event.record.partitions or (WHOLE,)
-        return all(event.position <= self.partitions.get(name, self.whole) for name in names)
-
-    @property
-    def highest(self) -> int:
-        return max([self.whole, *self.partitions.values()])
 
 
 def _joined(found: Sequence[tuple[Scope, Rule]]) -> Rule:
