@@ -96,7 +96,20 @@ def compaction(scratch: Path, sizes: list[int], baseline: int) -> tuple[Table, l
             rate = {"events_per_second": round(size / found["seconds"])}
             rows.append({"work": work, "events": size, "line_mb": round(megabytes), **found, **rate})
         shutil.rmtree(store)
-    return Table("compaction", "compaction of a fresh archive, and DuckDB doing the same job", rows), []
+    return Table("compaction", "compaction of a fresh archive, and DuckDB doing the same job", rows), _growth(rows)
+
+
+def _growth(rows: list[dict[str, Any]]) -> list[Figure]:
+    """What an event costs in the largest archive over one in the smallest, and what it costs over DuckDB."""
+    cpu = {(row["work"], row["events"]): row["cpu_seconds"] / row["events"] for row in rows}
+    sizes = sorted(events for work, events in cpu if work == "compact")
+    name = f"CPU time of an event among {sizes[-1]} over that among {sizes[0]}"
+    growth = cpu["compact", sizes[-1]] / cpu["compact", sizes[0]]
+    figures = [at_most(name, 1.3, round(growth, 2))]
+    for events in (events for work, events in cpu if work == "duckdb"):
+        ratio = cpu["compact", events] / cpu["duckdb", events]
+        figures.append(at_most(f"CPU time of {events} events over DuckDB's", 5, round(ratio, 2)))
+    return figures
 
 
 def incremental(scratch: Path, histories: list[int], new: int) -> tuple[Table, list[Figure]]:
