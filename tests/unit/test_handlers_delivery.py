@@ -15,6 +15,7 @@ from millrace.domain.access import Identity
 from millrace.runtime import delivery_wiring, settings, wiring
 from millrace.runtime.delivery.bodies import MOST_SENT, MOST_UNPACKED
 from tests.unit.test_handlers import aws, invoke, sample
+from tests.unit.translated import monitoring
 
 __all__ = ["aws"]
 
@@ -135,11 +136,21 @@ def test_a_reminder_and_a_sweep_find_what_is_due() -> None:
     assert woken() == [{"tenant": "default", "target_id": "archive-hub", "ledgers": [], "scan": False}]
 
 
-def test_a_drain_that_storage_fails_is_not_given_back_to_the_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_drain_that_storage_fails_is_not_given_back_to_the_queue_but_counted_for_its_alarm(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     answer("targets", sample("target_put"))
     monkeypatch.setenv("LOG_TABLE", "gone")
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "deliver")
     wiring.log.cache_clear()
+    capsys.readouterr()
     assert invoke("deliver", sample("deliver")) is None
+    (told,) = [one for one in map(json.loads, capsys.readouterr().out.splitlines()) if "_aws" in one]
+    alarm = monitoring()["Resources"]["DrainFailed"]["Properties"]
+    (metrics,) = told["_aws"]["CloudWatchMetrics"]
+    assert (metrics["Namespace"], metrics["Metrics"][0]["Name"]) == (alarm["Namespace"], alarm["MetricName"])
+    watched = {dimension["Name"]: dimension["Value"] for dimension in alarm["Dimensions"]}
+    assert {name: told[name] for name in metrics["Dimensions"][0]} == watched
 
 
 def test_a_wake_up_for_a_target_that_is_gone_does_nothing() -> None:

@@ -32,7 +32,7 @@ def watched() -> Mapping[str, set[str]]:
     """Metric → the names of what is watched by it."""
     found: dict[str, set[str]] = defaultdict(set)
     for alarm in ALARMS.values():
-        (dimension,) = alarm["Properties"]["Dimensions"]
+        *_, dimension = alarm["Properties"]["Dimensions"]
         metric = f"{alarm['Properties']['Namespace']} {alarm['Properties']['MetricName']}"
         found[metric].add(json.dumps(dimension["Value"]) if "Ref" in dimension["Value"] else named(dimension["Value"]))
     return found
