@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from millrace.domain.errors import Unavailable
 from millrace.domain.ledger import BUCKET, Ledger, bucket_end
 from millrace.domain.page import Page, contiguous
 from millrace.ports import Log, Run, Together
@@ -13,6 +14,8 @@ from millrace.ports import Log, Run, Together
 READ_AT_ONCE = 1_000
 FEW = BUCKET // 2
 """Up to so many events are read and no more. Who wants more goes on, mostly, and reads buckets best whole."""
+PATIENCE = 5
+"""Reads in a row that may find nothing where the head says that something is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,18 @@ class ReadLog:
         if not pages or pages[0].first > after + 1:
             return []
         return [page for page in contiguous(pages, pages[0].first - 1) if page.first <= through]
+
+    def batches(self, ledger: Ledger, after: int, head: int, want: int) -> Iterator[list[Page]]:
+        """All pages from the one that holds `after` + 1 up to `head`, about `want` events at a time."""
+        at, stalled = after, 0
+        while at < head:
+            pages = self(ledger, at, head, want)
+            stalled = 0 if pages else stalled + 1
+            if stalled > PATIENCE:
+                raise Unavailable("The ledger cannot be read up to its head now.")
+            if pages:
+                yield pages
+                at = pages[-1].end
 
     def _calls(
         self, ledger: Ledger, after: int, through: int, read: Callable[[Ledger, int], Run], *, at_page_end: bool

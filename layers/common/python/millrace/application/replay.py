@@ -14,7 +14,7 @@ from typing import Any
 
 from millrace.application.heads import Heads, newest
 from millrace.application.read_log import ReadLog
-from millrace.domain.errors import BadRequest, Unavailable
+from millrace.domain.errors import BadRequest
 from millrace.domain.instants import instant
 from millrace.domain.ledger import Ledger
 from millrace.domain.page import Event
@@ -110,17 +110,14 @@ class Replay:
         self, session: Ledger, after: int, head: int, want: int, *, whole: bool = False
     ) -> tuple[list[Mapping[str, Any]], int]:
         """Retained events after a position, and how far they reach."""
-        read, at, events, stalled = ReadLog(self.log, self.together), after, list[Mapping[str, Any]](), 0
-        size = 0
-        while at < head and (whole or len(events) < want) and size <= MAX_READ_BYTES:
-            pages = read(session, at, head, min(want, BATCH))
-            stalled = 0 if pages else stalled + 1
-            if stalled > 5:
-                raise Unavailable("The session cannot be read up to its head now.")
+        at, events, size = after, list[Mapping[str, Any]](), 0
+        for pages in ReadLog(self.log, self.together).batches(session, after, head, min(want, BATCH)):
             for page in pages:
                 size += sum(len(record.body or b"") for record in page.records)
                 events += [with_sequence(e) for e in page.events() if at < e.position <= head and e.record.body]
                 at = max(at, min(page.end, head))
+            if size > MAX_READ_BYTES or not (whole or len(events) < want):
+                break
         return events, at
 
 

@@ -13,7 +13,6 @@ from millrace.application.heads import Heads, newest
 from millrace.application.read_log import ReadLog
 from millrace.application.runtime_access import require_runtime
 from millrace.domain.access import CONSUMER, OPERATOR, Identity
-from millrace.domain.errors import Unavailable
 from millrace.domain.ledger import Ledger, split_key
 from millrace.domain.streams.status import State as Folded
 from millrace.domain.streams.status import fold, nothing
@@ -70,12 +69,7 @@ class RuntimeStatus:
         }
 
     def _fold(self, stream: Ledger, folded: Folded, at: int, head: int) -> int:
-        read, stalled = ReadLog(self.log, self.together), 0
-        while at < head:
-            pages = read(stream, at, head, READ_AT_ONCE)
-            stalled = 0 if pages else stalled + 1
-            if stalled > 5:
-                raise Unavailable("The stream cannot be read up to its head now.")
+        for pages in ReadLog(self.log, self.together).batches(stream, at, head, READ_AT_ONCE):
             for page in pages:
                 for event in page.events():
                     if not at < event.position <= head:

@@ -110,15 +110,10 @@ class Subscribe:
         return Overtaken(lost, left, watermark)
 
     def _events(self, subscription: Subscription, after: int, through: int) -> Iterator[Event]:
-        read, ledger, at, empty = ReadLog(self.log, self.together), Ledger.to_read(subscription.ledger), after, 0
-        while at < through:
-            pages = read(ledger, at, through, BATCH)
-            empty = 0 if pages else empty + 1
-            if empty > 5:
-                raise Unavailable("The log cannot be read up to its head now.")
+        read = ReadLog(self.log, self.together)
+        for pages in read.batches(Ledger.to_read(subscription.ledger), after, through, BATCH):
             for page in pages:
                 for event in page.events():
                     wanted = is_lost(subscription, event) or concerns(subscription, event)
-                    if at < event.position <= through and wanted:
+                    if after < event.position <= through and wanted:
                         yield event
-                at = max(at, min(page.end, through))
