@@ -17,6 +17,9 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Times before 1900 are as they are said; without these, Spark refuses to write them.
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.shuffle.partitions": "64",
     "spark.sql.inMemoryColumnarStorage.compressed": "false",
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from glue_jobs.workspace import StagedWorkspace, Workspace
 from millrace.application.snapshots import Snapshots
 from millrace.domain.archive import sortable_time
 from millrace.domain.snapshot import ROOT, Snapshot
 
 MANIFESTS, RUNS = f"{ROOT}manifests/", f"{ROOT}runs/"
+
+
+def _number(snapshot: Snapshot) -> int:
+    return snapshot.number
 
 
 def sweep(workspace: Workspace, now_ms: int, grace_ms: int) -> int:
@@ -20,18 +26,19 @@ def sweep(workspace: Workspace, now_ms: int, grace_ms: int) -> int:
     oldest = max(now_ms - grace_ms, 0)
     kept: set[str] = set()
     removed = 0
-    newest_first = sorted((one.name for one in objects.list(MANIFESTS)), reverse=True)
+    manifests = [one.name for one in objects.list(MANIFESTS)]
+    snapshots = [Snapshot.parse(found.data) for found in map(objects.get, manifests) if found is not None]
     reachable = True
-    for name in newest_first:
-        found = objects.get(name)
-        if found is None:
-            continue
-        snapshot = Snapshot.parse(found.data)
-        if reachable or name == current.manifest:
-            kept |= {file for table in snapshot.tables for file in snapshot.files(table)} | {name}
-            # An older one was current until this one came.
-            reachable = snapshot.number > current.number or snapshot.created_ms >= oldest
-    for name in [*newest_first, *(one.name for one in objects.list(RUNS))]:
+    for number, same in groupby(sorted(snapshots, key=_number, reverse=True), key=_number):
+        # Of several with one number at most one was ever current; which of an older number, only the pointer told.
+        young = False
+        for snapshot in same:
+            if reachable or snapshot.manifest == current.manifest:
+                kept |= {file for table in snapshot.tables for file in snapshot.files(table)} | {snapshot.manifest}
+            young = young or number > current.number or snapshot.created_ms >= oldest
+        # An older number was current until this one came.
+        reachable = reachable and young
+    for name in [*manifests, *(one.name for one in objects.list(RUNS))]:
         run = name.removeprefix(RUNS).partition("/")[0] if name.startswith(RUNS) else name.rpartition("/")[2][11:]
         if name not in kept and run[:10] < sortable_time(oldest):
             objects.delete(name)

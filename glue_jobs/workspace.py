@@ -98,5 +98,6 @@ class StagedWorkspace:
 
 
 def _is_data(name: str) -> bool:
-    """Spark also leaves markers and checksums, whose names begin with `_` or a dot."""
-    return not name.rpartition("/")[2].startswith(("_", "."))
+    """Spark also leaves markers and checksums, whose names begin with `_` or a dot, and some stores mark folders."""
+    last = name.rpartition("/")[2]
+    return bool(last) and not last.startswith(("_", "."))

@@ -8,6 +8,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from glue_jobs.compact.parse import short_numbers
 from millrace.domain.canonical import canonical
 from millrace.domain.registry import FALLBACK, QUARANTINE, REJECT, Defaults, Known, Registry
 
@@ -73,7 +74,7 @@ def _fill(known: Known) -> Column:
 def _filled(defaults: Defaults) -> Column:
     if not defaults:
         return F.col("payload")
-    names = F.json_object_keys("payload")
+    names = F.json_object_keys(short_numbers(F.col("payload")))
     members = [
         F.when(F.array_contains(names, name), "").otherwise("," + canonical({name: value}).decode()[1:-1])
         for name, value in sorted(defaults.items())

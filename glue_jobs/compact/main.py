@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 
 from glue_jobs import arguments
 from glue_jobs.athena import refresh
@@ -17,8 +16,8 @@ from millrace.domain.snapshot import REGISTRY
 
 def main(argv: list[str] | None = None) -> int:
     parser = arguments.parser(__doc__)
-    parser.add_argument("--batch", type=int, default=10_000, help="archive objects in one run at most")
-    asked, others = parser.parse_known_args(argv)
+    parser.add_argument("--batch", type=arguments.whole, default=10_000, help="archive objects in one run at most")
+    asked, others = arguments.parsed(parser, argv)
     return arguments.ended(lambda: _run(asked, others))
 
 
@@ -27,9 +26,7 @@ def _run(asked: argparse.Namespace, others: list[str]) -> int:
     stored = workspace.objects.get(REGISTRY)
     registry = Registry.parse(stored.data) if stored else Registry()
     spark = arguments.session("millrace-compact", asked, others)
-    compact = Compact(
-        spark, workspace, registry, arguments.new_run, arguments.now_ms, arguments.tell, max(1, asked.batch)
-    )
+    compact = Compact(spark, workspace, registry, arguments.new_run, arguments.now_ms, arguments.tell, asked.batch)
     while True:
         report = compact()
         arguments.tell(f"{report.outcome}: snapshot {report.snapshot.number} {json.dumps(report.snapshot.counts)}")
@@ -42,4 +39,4 @@ def _run(asked: argparse.Namespace, others: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    arguments.leave(main())

@@ -24,7 +24,6 @@ from millrace.domain.snapshot import (
     FAN_IN,
     KEYS,
     PROCESSED,
-    ROOT,
     STATISTICS,
     TRANSCRIPTS,
     File,
@@ -81,7 +80,6 @@ class Compact:
         finally:
             judged.release()
         if not snapshots.publish(current, snapshot):
-            self._remove(segments.run)
             return Report(OVERTAKEN, snapshots.current().snapshot, more=True)
         return Report(PUBLISHED, snapshot, more=len(new) > len(taken))
 
@@ -185,10 +183,6 @@ class Compact:
             kept = [segment for segment in after.segments(PROCESSED) if segment not in full]
             after = after.having(PROCESSED, [*kept, merged])
         return after
-
-    def _remove(self, run: str) -> None:
-        for left in list(self.workspace.objects.list(f"{ROOT}runs/{run}/")):
-            self.workspace.objects.delete(left.name)
 
 
 def _names_gz(names: Sequence[str]) -> bytes:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from glue_jobs.compact.parse import short_numbers
 from millrace.domain import snapshot as names
 from millrace.domain.transcript import FINAL, PARTIAL
 
@@ -59,10 +60,13 @@ def transcript_rows(events: DataFrame) -> DataFrame:
     """R8: of each utterance the event that tells it best, by the rule of `millrace.domain.transcript`."""
     body = "type string, eventId string, ts string, payload struct<utteranceId:string, speaker:string, text:string, \
 startMs:string, endMs:string>"
+    told = F.col("b.payload.utteranceId").isNotNull()
+    with_short_numbers = F.from_json(short_numbers(F.col("payload")), body)
     spoken = (
         events.where((F.col("contract") == "realtime") & F.col("event_type").isin(_wrapped(PARTIAL), _wrapped(FINAL)))
-        .select("ledger", "tenant", "sequence_position", F.from_json("payload", body).alias("b"))
-        .where(F.col("b.payload.utteranceId").isNotNull())
+        .select("ledger", "tenant", "sequence_position", "payload", F.from_json("payload", body).alias("b"))
+        .withColumn("b", F.when(told, F.col("b")).otherwise(with_short_numbers))
+        .where(told)
     )
     return best_told(
         spoken.select(

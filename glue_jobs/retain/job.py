@@ -6,47 +6,37 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from glue_jobs import arguments
 from glue_jobs.retain import main as retain
-from glue_jobs.retain.run import PruneLog
 from glue_jobs.store import STACK_FILE, open_store
 from millrace.adapters.operator_clients import dynamodb_client, local_tables
 from millrace.application.request_retention import put_request, request_of
 from millrace.domain.errors import BadRequest
 from millrace.runtime.operator_wiring import Hub
 
-PRUNER = "glue_jobs.retain.job:pruner"
 TABLES = ("--log_table", "--state_table", "--delivery_table")
 
 
 def main(argv: list[str] | None = None) -> int:
-    given = sys.argv[1:] if argv is None else argv
-    told = arguments.ended(lambda: _ask(given))
-    return told or retain.main([*given, "--pruner", PRUNER])
+    parser = retain.parser(__doc__)
+    for name in TABLES:
+        parser.add_argument(name, help="of the hub; default: the tables of the stack that runs here")
+    asked, others = arguments.parsed(parser, argv)
+    return arguments.ended(lambda: _run(asked, others))
 
 
-def pruner() -> PruneLog:
-    """The callable which empties the log's pages."""
-    return _hub(sys.argv[1:]).prune()
-
-
-def _ask(given: list[str]) -> int:
-    hub = _hub(given)
+def _run(asked: argparse.Namespace, others: list[str]) -> int:
+    hub = _hub(asked)
     report = hub.retain()(dry_run=True)
     put_request(hub.objects, retain.REQUEST, request_of(report.plans))
     arguments.tell(
         f"{len(report.plans)} ledgers have a policy; {sum(plan.goes.count for plan in report.plans)} events may go"
     )
-    return 0
+    return retain.run(asked, others, retain.REQUEST, hub.prune)
 
 
-def _hub(given: list[str]) -> Hub:
-    parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
-    for name in ("--store", "--stage", *TABLES):
-        parser.add_argument(name)
-    asked, _ = parser.parse_known_args(given)
+def _hub(asked: argparse.Namespace) -> Hub:
     objects = open_store(asked.store, asked.stage).objects
     if asked.log_table and asked.state_table and asked.delivery_table:
         return Hub(dynamodb_client(), asked.log_table, asked.state_table, asked.delivery_table, objects)
@@ -57,4 +47,4 @@ def _hub(given: list[str]) -> Hub:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    arguments.leave(main())

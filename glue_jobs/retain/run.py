@@ -10,9 +10,10 @@ from dataclasses import asdict, dataclass, replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from glue_jobs.compact.write import Segments, read_files
+from glue_jobs.compact.write import FILE_BYTES, Segments, read_files
 from glue_jobs.retain import transforms
 from glue_jobs.workspace import Workspace
+from millrace.application.prune import Pruned
 from millrace.application.quarantine import ListQuarantine
 from millrace.application.snapshots import Current, Snapshots
 from millrace.domain.ranges import Ranges
@@ -20,10 +21,9 @@ from millrace.domain.retention import Request
 from millrace.domain.snapshot import EVENTS, FAN_IN, PRUNED, ROOT, File, Segment, Snapshot
 
 DRY, DONE, OVERTAKEN, NOTHING = "dry_run", "pruned", "overtaken", "nothing_to_prune"
-FILE_BYTES = 128 * 1024 * 1024
 
-PruneLog = Callable[[str, Ranges], int]
-"""Given a ledger's name and the positions that may go, empties them in the log and returns how many bodies went.
+PruneLog = Callable[[str, Ranges], Pruned]
+"""Given a ledger's name and the positions that may go, empties them in the log and says whether all of them are empty.
 
 It may be called again with the same positions, and must itself stop at the cursors of the log's consumers.
 """
@@ -61,6 +61,8 @@ class Report:
     plan: Plan
     manifest: str | None = None
     bodies: int = 0
+    unfinished: tuple[str, ...] = ()
+    """Ledgers whose log still has something that was to go; of these nothing else went either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,20 +131,35 @@ class Retain:
     def _carried_out(
         self, request: Request, plan: Plan, events: DataFrame, going: DataFrame, current: Current
     ) -> Report:
-        """First the record of what goes, then the log, then the tables in one step, then the archive's objects."""
+        """First the record of what goes, then the log, then the tables in one step, then the archive's objects.
+
+        What the log does not let go yet stays in the tables and the archive too: the next run plans it again.
+        """
         run = self.new_run()
         manifest = f"{ROOT}retention/{run}.json.gz"
         self.workspace.objects.put(manifest, gzip.compress(plan.to_json(request, self.clock()), mtime=0))
-        bodies = 0
-        for ledger, ranges in plan.ranges.items():
-            self.tell(f"emptying {ranges.count} positions of {ledger}")
-            bodies += self.prune_log(ledger, ranges) if self.prune_log else 0
+        bodies, unfinished = self._emptied(plan)
+        if unfinished:
+            going = going.where(~F.col("ledger").isin(*unfinished))
+            plan = self._plan(events, going, current.snapshot)
+        if not plan.ranges:
+            return Report(NOTHING, plan, manifest, bodies, unfinished)
         segments = Segments(self.spark, self.workspace, run, self.tell, self.fan_in)
         snapshot = self._without(plan, events, going, current.snapshot, segments)
         if not Snapshots(self.workspace.objects).publish(current, snapshot):
-            return Report(OVERTAKEN, plan, manifest, bodies)
+            return Report(OVERTAKEN, plan, manifest, bodies, unfinished)
         self._remove_doomed(snapshot)
-        return Report(DONE, plan, manifest, bodies)
+        return Report(DONE, plan, manifest, bodies, unfinished)
+
+    def _emptied(self, plan: Plan) -> tuple[int, tuple[str, ...]]:
+        """How many bodies went from the log, and the ledgers where some that should have are left."""
+        bodies, unfinished = 0, []
+        for ledger, ranges in plan.ranges.items():
+            self.tell(f"emptying {ranges.count} positions of {ledger}")
+            pruned = self.prune_log(ledger, ranges) if self.prune_log else Pruned(0, complete=False)
+            bodies += pruned.removed
+            unfinished += [] if pruned.complete else [ledger]
+        return bodies, tuple(unfinished)
 
     def _without(
         self, plan: Plan, events: DataFrame, going: DataFrame, before: Snapshot, segments: Segments

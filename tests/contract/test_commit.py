@@ -71,7 +71,7 @@ def test_s5_other_content_under_a_used_id_is_a_conflict_and_burns_no_position(ad
 def test_s5_dedupe_holds_after_pruning(adapters: Adapters) -> None:
     commit_one_by_one(adapters, 3)
     IndexPartitions(adapters.log, adapters.state, adapters.index, lambda: True)(LEDGER)
-    assert Prune(adapters.log, adapters.state, (INDEX_CONSUMER,))(LEDGER, 2) == 2
+    assert Prune(adapters.log, adapters.state, (INDEX_CONSUMER,))(LEDGER, 2).removed == 2
     assert commit(adapters)(LEDGER, [draft(0)], Origin("c"))[0].position == 1
     assert commit(adapters)(LEDGER, [draft(1, "other")], Origin("c"))[0].conflict
     page = sync(adapters)(LEDGER, None, 0, 500, ROOM)

@@ -105,7 +105,7 @@ class Runtime:
 
     def prune(self, stream: str, through: int) -> None:
         stores = Stores.of(self.hub)
-        assert Prune(stores.log, stores.state, ())(self.ledger(stream), through)
+        assert Prune(stores.log, stores.state, ())(self.ledger(stream), through).removed
 
 
 def negotiated(hub: Hub, id_: str, claims: dict[str, Any] | None = None, **asked: Any) -> Runtime:

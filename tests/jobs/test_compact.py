@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from glue_jobs.compact.run import NOTHING_NEW, OVERTAKEN, PUBLISHED, RejectedEvent
+from glue_jobs.workspace import Workspace
 from millrace.domain.archive import SUFFIX, EventWriter
+from millrace.domain.instants import instant
 from millrace.domain.registry import FALLBACK, QUARANTINE, REJECT, Known, Registry
-from millrace.domain.snapshot import EVENTS, KEYS, PROCESSED, STATISTICS
+from millrace.domain.snapshot import EVENTS, KEYS, PROCESSED, STATISTICS, TRANSCRIPTS
 from tests.jobs.faults import FaultyWorkspace
 from tests.jobs.lake import Lake, line
 
@@ -124,6 +127,76 @@ def test_a_fallback_fills_the_defaults_of_the_nearest_version(lake: Lake) -> Non
     assert [one["reason"] for one in lake.quarantine()] == ["payload_not_an_object"]
 
 
+NOT_JSON = (
+    *(b'{"a":1}]xyz', b'{"a":1}],[2', b'{"a":1},0]xyz', b'{"a":1},0', b'{"a":[1]},0,0]', b'{"a":1}]}', b"null"),
+    *(b"{'a':1}", b"""{"a":'b'}""", b"'a'", b'{"a":"\t"}', b'{"a":01}', b'{"a":NaN}', b'{"a":1,}', b"{a:1}", b"nul"),
+)
+JSON = (b"""{"a":"it's [1],0"}""", b"[[1,0],0]", b'"]"', b"0", b"false", b"[]", b'{"a":"\\t"}', b"[null]")
+
+
+def test_any_json_is_a_payload_and_is_kept_as_it_is(lake: Lake) -> None:
+    """C4."""
+    good = written_line(line(SYNC, "good", 1))
+    lines = [good.replace(b'{"key":"good"}', one).replace(b'"good"', b'"k%d"' % n) for n, one in enumerate(JSON)]
+    lake.archive_raw(f"1-any{SUFFIX}", lines)
+    assert lake.compact().snapshot.counts["quarantined"] == 0
+    assert sorted(row["payload"] for row in lake.table(EVENTS)) == sorted(one.decode() for one in JSON)
+
+
+@pytest.mark.parametrize("when", ["0001-01-01T00:00:00Z", "1582-10-14T00:00:00Z", "1899-12-31T23:59:59Z"])
+def test_an_event_that_tells_a_time_long_ago_holds_no_other_back(lake: Lake, when: str) -> None:
+    """C4: the time of a clock that was never set is a time like any other."""
+    lake.archive([line(SYNC, "old", 1, occurred_at=when), line(SYNC, "new", 2)])
+    assert lake.compact().snapshot.counts["new"] == 2
+    assert {row["idempotency_key"]: row["occurred_us"] for row in lake.table(EVENTS)}["old"] == instant(when) // 1000
+    lake.archive([line(SYNC, "newer", 3)])
+    assert lake.compact().snapshot.counts["new"] == 1
+
+
+def test_numbers_too_large_for_spark_spoil_neither_transcripts_nor_defaults(lake: Lake) -> None:
+    """C5, C9."""
+    lake.registry = Registry({"order.placed": Known({1: {"a": 1}}, FALLBACK)})
+    words = {"utteranceId": "u", "speaker": "user", "text": "hello", "startMs": 0, "endMs": 1, "aaa": 10**1200}
+    body = {"eventId": "e", "ts": "2026-01-01T00:00:00Z", "type": "transcript.final", "payload": words}
+    lake.archive(
+        [
+            line("realtime#acme#s", "e", 1, payload=body, event_type="realtime.transcript.final"),
+            line(ORDERS, "d", 1, event_version=2, payload={"n": 10**1200}),
+        ]
+    )
+    assert lake.compact().snapshot.counts["quarantined"] == 0
+    assert [row["utterance_id"] for row in lake.table(TRANSCRIPTS)] == ["u"]
+    assert {row["idempotency_key"]: row["filled"] for row in lake.table(EVENTS)} == {"e": False, "d": True}
+
+
+class LostAnswer(FaultyWorkspace):
+    """The pointer is swapped, the answer lost: the second try is refused, and another run published meanwhile."""
+
+    def __init__(self, inner: Workspace, meanwhile: Callable[[], object]) -> None:
+        super().__init__(inner)
+        self.meanwhile = meanwhile
+
+    def swap(self, name: str, data: bytes, tag: str) -> bool:
+        assert super().swap(name, data, tag)
+        self.meanwhile()
+        return super().swap(name, data, tag)
+
+
+def test_a_run_that_does_not_know_it_won_harms_nothing(lake: Lake) -> None:
+    """C6."""
+    lake.archive([line(SYNC, "k1", 1)])
+    lake.compact()
+    lake.archive([line(SYNC, "k2", 2)])
+
+    def meanwhile() -> None:
+        lake.archive([line(SYNC, "k3", 3)])
+        assert lake.compact().outcome == PUBLISHED
+
+    assert lake.compact(workspace=LostAnswer(lake.workspace, meanwhile)).outcome == PUBLISHED
+    assert [row["sequence_position"] for row in lake.table(EVENTS)] == [1, 2, 3]
+    assert lake.compact().outcome == NOTHING_NEW
+
+
 def test_what_cannot_be_read_goes_to_quarantine_with_its_object_and_the_run_goes_on(lake: Lake) -> None:
     """C5, C7."""
     good = written_line(line(SYNC, "good", 1))
@@ -139,14 +212,17 @@ def test_what_cannot_be_read_goes_to_quarantine_with_its_object_and_the_run_goes
     names["foreign"] = lake.archive_bytes("notes.txt", b"hello")
     assert good.endswith(b',"payload":{"key":"good"}}')
     wrong: dict[str, list[bytes]] = {
-        "payload": [good[: len(good) // 2], good[:-1] + b',{"x":1}}', b"hello", b"", good[:-16] + b"{}"],
+        "payload": [
+            *(good[: len(good) // 2], good[:-1] + b',{"x":1}}', b"hello", b"", good[:-16] + b"{}"),
+            *(good.replace(b'{"key":"good"}', payload) for payload in NOT_JSON),
+        ],
         "line": [good[:-3]],
         "event_version": [good.replace(b'"event_version":1', b'"event_version":"1"')],
         "event_type": [good.replace(b'"sync.set"', b"5")],
         "partitions": [good.replace(b'"partitions":[]', b'"partitions":"p"')],
         "sequence_position": [good.replace(b'"sequence_position":1', b'"sequence_position":"1"')],
         "occurred_at": [good.replace(b"2026-02-01T", b"2026-02-31T")],
-        "source": [good.replace(b'"tests"', b'" "')],
+        "source": [good.replace(b'"tests"', b'""')],
         "ledger": [good.replace(b'"ledger"', b'"leather"')],
     }
     large = good.replace(b'"key"', b'"%b"' % (b"x" * 10_000_000))
@@ -172,7 +248,7 @@ def test_what_cannot_be_read_goes_to_quarantine_with_its_object_and_the_run_goes
     }
     too_large = [one for one in kept if one["reason"] == "too_large"]
     assert [(one["bytes"], "line" in one) for one in too_large] == [(len(large), False)]
-    assert (counts["new"], counts["quarantined"]) == (2, 14)
+    assert (counts["new"], counts["quarantined"]) == (2, 14 + len(NOT_JSON))
     assert {row["idempotency_key"] for row in lake.table(EVENTS)} == {"good", "digits"}
     assert lake.compact().outcome == NOTHING_NEW
 
@@ -190,5 +266,6 @@ def test_of_two_runs_at_once_one_wins_and_the_other_leaves_nothing(lake: Lake) -
     assert (outcomes[0].outcome, slow.outcome) == (PUBLISHED, OVERTAKEN)
     assert [row["sequence_position"] for row in lake.table(EVENTS)] == [1, 2, 3]
     assert slow.snapshot.run == outcomes[0].snapshot.run
-    assert {one.name.split("/")[2] for one in lake.objects.list("lake/runs/")} == {lake.snapshot.run}
+    runs = {one.name.split("/")[2] for one in lake.objects.list("lake/runs/")}
+    assert len(runs) == 2, "the sweep removes the loser's files, when no reader can have them"
     assert lake.compact().outcome == NOTHING_NEW

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from glue_jobs.retain import transforms
 from glue_jobs.retain.main import main
 from glue_jobs.retain.run import DONE, DRY, NOTHING, Report, Retain
 from millrace.adapters.memory import MemoryLog, MemoryState
-from millrace.application.prune import Prune
+from millrace.application.prune import Prune, Pruned
 from millrace.domain.ledger import Ledger
 from millrace.domain.page import Origin, Page, Record
 from millrace.domain.ranges import Ranges
@@ -84,15 +85,19 @@ class Log:
 
     def __init__(self) -> None:
         self.log, self.state = MemoryLog(), MemoryState()
+        self.reluctant = False
+        """Whether it lets only the first position go."""
 
     def commit(self, ledger: str, ids: list[str], archived: int) -> None:
         records = tuple(Record(id_, b"d", b"{}") for id_ in ids)
         self.log.append(Ledger.to_read(ledger), Page(1, records, NOW, Origin("c"), b"n"))
         self.state.move_cursor(Ledger.to_read(ledger), "archive", 0, archived)
 
-    def prune(self, ledger: str, ranges: Ranges) -> int:
+    def prune(self, ledger: str, ranges: Ranges) -> Pruned:
         empty = Prune(self.log, self.state, ["archive"])
-        return empty(Ledger.to_read(ledger), ranges.last, lambda event: event.position in ranges)
+        going = Ranges.of([1]) if self.reluctant else ranges
+        pruned = empty(Ledger.to_read(ledger), ranges.last, lambda event: event.position in going)
+        return replace(pruned, complete=not self.reluctant)
 
     def bodies(self, ledger: str) -> list[int]:
         pages = self.log.read(Ledger.to_read(ledger), 0).pages
@@ -184,6 +189,19 @@ def test_without_a_policy_or_while_a_reader_is_behind_nothing_goes(kept: Kept, r
     assert len(kept.positions()) == 6
 
 
+def test_what_the_log_does_not_let_go_yet_stays_everywhere_and_goes_next_time(kept: Kept) -> None:
+    """C8: a reader may have fallen behind, or another pruner been there."""
+    kept.log.reluctant = True
+    report = kept.retain()
+    assert (report.outcome, report.unfinished) == (NOTHING, (SYNC,))
+    assert len(kept.positions()) == 6
+    assert kept.first in kept.archive()
+    kept.log.reluctant = False
+    assert kept.retain().outcome == DONE
+    assert kept.positions() == AFTER
+    assert kept.log.bodies(SYNC) == [3, 5]
+
+
 def test_an_object_with_something_in_quarantine_is_kept(kept: Kept) -> None:
     """C7, C8."""
     mixed = kept.lake.archive([line(OTHER, "o2", 2, partitions=["p"]), line("catalog#acme#x", "odd", 1)])
@@ -228,4 +246,4 @@ def test_the_job_runs_dry_unless_told_and_says_what_it_lacks(kept: Kept, capsys:
 
 def nothing_to_empty() -> Any:
     """A pruner for a lake whose log is elsewhere."""
-    return lambda _ledger, _ranges: 0
+    return lambda _ledger, _ranges: Pruned(0, complete=True)

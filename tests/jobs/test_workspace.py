@@ -7,14 +7,17 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from glue_jobs.compact.main import main as compact
 from glue_jobs.compact.run import PUBLISHED
+from glue_jobs.retain.main import main as retain
 from glue_jobs.store import open_store
 from glue_jobs.sweep import sweep
 from glue_jobs.workspace import DirectWorkspace, StagedWorkspace
 from millrace.adapters.memory_objects import MemoryObjects
-from millrace.application.snapshots import Snapshots
+from millrace.application.snapshots import Current, Snapshots
 from millrace.domain.archive import EventWriter, sortable_time
 from millrace.domain.errors import BadRequest, Unavailable
+from millrace.domain.retention import Request
 from millrace.domain.snapshot import EVENTS, File, Segment, Snapshot
 from millrace.ports_lake import Fetched
 from tests.jobs.lake import NOW, Lake, line, rows_of
@@ -61,9 +64,9 @@ def test_an_object_that_is_gone_is_told(tmp_path: Path) -> None:
         workspace.paths([File("ledger/x.jsonl.gz", 3)])
 
 
-def published(objects: MemoryObjects, number: int, created_ms: int) -> Snapshot:
+def published(objects: MemoryObjects, number: int, created_ms: int, began_ms: int | None = None) -> Snapshot:
     """A snapshot of one file, which replaces the one before."""
-    run = f"{sortable_time(created_ms)}-{number}"
+    run = f"{sortable_time(created_ms if began_ms is None else began_ms)}-{number}"
     file = File(f"lake/runs/{run}/events/part-0.parquet", 1)
     objects.put(file.name, b"x")
     snapshot = Snapshot(number, run, created_ms).having(EVENTS, [Segment(run, 1, (file,))])
@@ -88,6 +91,48 @@ def test_a_file_goes_when_no_snapshot_within_the_grace_time_has_it() -> None:
     assert sweep(workspace, now_ms=20_000, grace_ms=2_000) == 3
     assert {name for name in objects.stored if name.startswith("lake/runs/")} == set(current.files(EVENTS))
     assert Snapshots(objects).current().snapshot == current
+
+
+def test_a_run_that_lost_does_not_hide_the_snapshot_that_won() -> None:
+    """C6: two with one number; the loser began later and was created earlier, before the grace time."""
+    objects, grace = MemoryObjects(), 10_000
+    won = published(objects, 1, created_ms=101_000, began_ms=95_000)
+    lost = Snapshot(1, f"{sortable_time(96_000)}-lost", created_ms=99_000)
+    assert not Snapshots(objects).publish(Current(Snapshot(), None), lost)
+    published(objects, 2, created_ms=109_000)
+    sweep(DirectWorkspace(objects, "s3://bucket/"), now_ms=110_000, grace_ms=grace)
+    assert objects.get(won.files(EVENTS)[0]), "it was current until a second ago"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--grace-hours", "nan"], "hours"),
+        (["--grace-hours", "inf"], "hours"),
+        (["--grace-hours", "-1"], "hours"),
+        (["--grace-hours", "soon"], "hours"),
+        (["--batch", "0"], "integer from 1"),
+        (["--bach", "5"], "--bach"),
+        (["nonsense"], "nonsense"),
+    ],
+)
+def test_a_misspelt_argument_is_refused_before_anything_is_done(
+    arguments: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as refused:
+        compact(["--store", str(tmp_path), *arguments])
+    assert refused.value.code == 2
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("pruner", ["nowhere.at_all:made", "json:nothing", "json", ":"])
+def test_a_pruner_that_is_not_there_is_told_in_a_line(
+    pruner: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake/retention.json").write_bytes(Request().to_json())
+    assert retain(["--store", str(tmp_path), "--execute", "true", "--pruner", pruner]) == 1
+    assert "pruner" in capsys.readouterr().err
 
 
 def test_a_store_is_a_bucket_or_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

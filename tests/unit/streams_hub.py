@@ -141,7 +141,7 @@ class StreamsHub:
         return hasher(f"hash key of {tenant}".encode())
 
     def prune(self, stream: str, through: int, runtime: str = RUNTIME) -> int:
-        return Prune(self.log, self.state, ())(self.ledger(stream, runtime), through)
+        return Prune(self.log, self.state, ())(self.ledger(stream, runtime), through).removed
 
     def ledger(self, stream: str = STREAM, runtime: str = RUNTIME, tenant: str = "default") -> Ledger:
         return stream_ledger(tenant, runtime, stream)

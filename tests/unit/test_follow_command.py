@@ -21,7 +21,9 @@ from tests.unit.fake_hub import FakeHub
 README = Path(__file__).parents[2] / "clients" / "python" / "README.md"
 SECRET = "0" * 32
 TOKEN = sign(Grant("C1", ["demo"]), SECRET)
-MAIN = "import sys; from millrace_client.cli import main; sys.exit(main())"
+MAIN = "import signal, sys; from millrace_client.cli import main; \
+signal.signal(signal.SIGINT, signal.default_int_handler); sys.exit(main())"
+"""As a shell starts it: tests that run side by side ignore Ctrl-C, and so would whom they start."""
 
 
 @pytest.fixture(autouse=True)

@@ -13,16 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glue_jobs.compact.intake import FOREIGN_OBJECT
-from millrace.adapters.memory import in_turn
+from millrace.adapters.memory import MemoryLog, in_turn
 from millrace.adapters.memory_retention import MemoryPolicies
 from millrace.application.compacted import compacted
 from millrace.application.plan_retention import PlanRetention
+from millrace.application.prune import Pruned
 from millrace.application.quarantine import REDRIVEN
 from millrace.application.retain_events import PruneRanges, Report, RetainEvents
 from millrace.application.set_retention import SetRetention
 from millrace.domain.access import Identity
 from millrace.domain.errors import BadRequest, Conflict, Forbidden, MillraceError, Unavailable
 from millrace.domain.ledger import Ledger, join_key
+from millrace.domain.page import Page
 from millrace.domain.ranges import Ranges
 from millrace.domain.retention import WHOLE
 from millrace.domain.retention_rules import DAY_MS, Change, Rule, Ruling, Scope, check_scope, ruling, scope_of
@@ -502,7 +504,7 @@ def test_pruning_never_passes_a_cursor_whatever_it_is_told() -> None:
     hub.commit(DEMO, 9)
     caught_up(hub)
     hub.state.cursors[DEMO]["archive"] = 4
-    assert PruneRanges(hub.log, hub.state, lambda: True)(DEMO, Ranges(((1, 9),))) == 4
+    assert PruneRanges(hub.log, hub.state, lambda: True)(DEMO, Ranges(((1, 9),))) == Pruned(4, complete=False)
     assert gone(hub) == {1, 2, 3, 4}
 
 
@@ -511,6 +513,59 @@ def test_pruning_stops_when_time_is_up_and_goes_on_next_time() -> None:
     hub.commit(DEMO, 3_000, per_page=100)
     caught_up(hub)
     turns = iter([True, False])
-    assert PruneRanges(hub.log, hub.state, lambda: next(turns))(DEMO, Ranges(((1, 2_500),))) == 1_024
+    assert PruneRanges(hub.log, hub.state, lambda: next(turns))(DEMO, Ranges(((1, 2_500),))).removed == 1_024
     assert hub.state.marks(Ledger.to_read(DEMO)).floor == 1_025
-    assert PruneRanges(hub.log, hub.state, lambda: True)(DEMO, Ranges(((1, 2_500),))) == 1_476
+    assert PruneRanges(hub.log, hub.state, lambda: True)(DEMO, Ranges(((1, 2_500),))) == Pruned(1_476, complete=True)
+
+
+class Contended(MemoryLog):
+    """Another pruner empties a page right before us, once for every page."""
+
+    def __init__(self, pages: dict[str, dict[int, Page]]) -> None:
+        super().__init__(pages)
+        self.met: set[int] = set()
+
+    def replace(self, ledger: Ledger, page: Page) -> bool:
+        if page.first not in self.met:
+            self.met.add(page.first)
+            stored = next(one for one in self.read(ledger, page.first - 1).pages if one.first == page.first)
+            assert super().replace(ledger, stored.emptied([page.first]))
+        return super().replace(ledger, page)
+
+
+def test_a_page_that_another_pruner_changed_is_read_again() -> None:
+    """C8: nothing that may go is left because two prune at once."""
+    hub = Hub()
+    hub.commit(DEMO, 9, per_page=3)
+    caught_up(hub)
+    log = Contended(hub.log.pages)
+    assert PruneRanges(log, hub.state, lambda: True)(DEMO, Ranges(((1, 9),))) == Pruned(6, complete=True)
+    assert gone(hub) == set(range(1, 10))
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        {"max_age_days": 1},
+        {"max_events": 5},
+        {"partition": "a", "max_age_days": 1},
+        {"partition": "a", "max_events": 2},
+    ],
+)
+def test_a_watermark_does_not_go_back_when_the_floor_has_risen(policy: dict[str, Any]) -> None:
+    """C8: what an interrupted run let go in the log, the next one still lets go in the tables."""
+    hub, policies, everything = Hub(), MemoryPolicies(), MemoryPolicies()
+    hub.commit(DEMO, 1_024, partitions=(("a",),), per_page=100)
+    hub.now += 2 * DAY_MS
+    hub.commit(DEMO, 5, partitions=(("b",),))
+    caught_up(hub)
+    said(policies, **policy)
+    said(everything, advance_to=1_024)
+
+    def watermark() -> int:
+        (plan,) = use_case(hub, policies)(dry_run=True).plans
+        return plan.release.partitions.get(policy.get("partition", WHOLE), plan.release.watermark)
+
+    before = watermark()
+    assert use_case(hub, everything)(dry_run=False).removed == {DEMO: 1_024}
+    assert 0 < before <= watermark()

@@ -85,7 +85,8 @@ class PlanRetention:
 
         def watermark(rule: Rule, by_count: int) -> int:
             by_age = 0 if rule.max_age_days is None else ages[rule.max_age_days]
-            return max(rule.advance_to, by_age, by_count)
+            # Below the floor everything has gone, whoever let it go.
+            return max(rule.advance_to, by_age, by_count, floor - 1)
 
         by_count = 0 if ruling.whole.max_events is None else max(0, head - ruling.whole.max_events)
         named = {name: watermark(rule, counted.get(name, 0)) for name, rule in ruling.partitions.items()}

@@ -9,6 +9,9 @@ from millrace.domain.ledger import Ledger, bucket_last, bucket_of
 from millrace.domain.page import Event, contiguous
 from millrace.ports import Log, State
 
+PATIENCE = 20
+"""Pages that another pruner may change under this one before it leaves the rest to the next call."""
+
 
 def _always(_event: Event) -> bool:
     return True
@@ -19,6 +22,14 @@ def _no_hurry() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class Pruned:
+    """How many bodies went, and whether none that may go is left up to the position that was asked for."""
+
+    removed: int
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Prune:
     log: Log
     state: State
@@ -26,16 +37,17 @@ class Prune:
     may_go_on: Callable[[], bool] = _no_hurry
     """False when the caller's time is nearly up; calling again goes on where this stopped."""
 
-    def __call__(self, ledger: Ledger, through: int, may_go: Callable[[Event], bool] = _always) -> int:
-        """Empty what `may_go` allows up to `through`, never above a consumer's cursor. Returns how many bodies went.
+    def __call__(self, ledger: Ledger, through: int, may_go: Callable[[Event], bool] = _always) -> Pruned:
+        """Empty what `may_go` allows up to `through`, never above a consumer's cursor.
 
-        The floor rises over the leading events that are all gone.
+        The floor rises over the leading events that are all gone. A page that another pruner changed meanwhile is
+        read again.
         """
-        marks = self.state.marks(ledger)
+        marks, asked = self.state.marks(ledger), through
         through = min([through, *(marks.cursors.get(consumer, 0) for consumer in self.consumers)])
         cursor = floor = bucket_last(bucket_of(marks.floor) - 1)
-        removed, solid = 0, True
-        while cursor < through and self.may_go_on():
+        removed, refused, solid = 0, 0, True
+        while cursor < through and refused < PATIENCE and self.may_go_on():
             pages = list(contiguous(self.log.read(ledger, cursor).pages, cursor))
             if not pages:
                 break
@@ -43,11 +55,12 @@ class Prune:
                 gone = [e.position for e in page.events() if e.position <= through and e.record.body and may_go(e)]
                 kept = page.emptied(gone) if gone else page
                 if gone and not self.log.replace(ledger, kept):
-                    return removed
+                    refused += 1
+                    break
                 removed += len(gone)
                 for event in kept.events():
                     solid = solid and event.record.body is None
                     floor = event.position if solid else floor
                 cursor = page.end
         self.state.raise_floor(ledger, floor + 1)
-        return removed
+        return Pruned(removed, min(cursor, through) >= asked)

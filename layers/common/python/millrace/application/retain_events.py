@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from millrace.application.archive_events import ARCHIVE_CONSUMER
 from millrace.application.broadcast import FAN_OUT_CONSUMER
 from millrace.application.plan_retention import Plan, PlanRetention
-from millrace.application.prune import Prune
+from millrace.application.prune import Prune, Pruned
 from millrace.application.sync import INDEX_CONSUMER
 from millrace.domain.archive import sortable_time, tenant_of
 from millrace.domain.ledger import Ledger
@@ -48,15 +48,15 @@ class PruneRanges:
     state: State
     may_go_on: Callable[[], bool]
 
-    def __call__(self, ledger: str, goes: Ranges) -> int:
-        """How many bodies went; fewer than asked for when time ran out: the same call again goes on."""
+    def __call__(self, ledger: str, goes: Ranges) -> Pruned:
+        """Not complete when time ran out or a consumer is behind: the same call again goes on."""
         of = Ledger.to_read(ledger)
         prune = Prune(self.log, self.state, consumers_of(of), self.may_go_on)
 
         def may_go(event: Event) -> bool:
             return event.position in goes
 
-        return prune(of, goes.last, may_go) if goes else 0
+        return prune(of, goes.last, may_go) if goes else Pruned(0, complete=True)
 
 
 @dataclass(slots=True)
@@ -88,7 +88,7 @@ class RetainEvents:
     policies: Policies
     plan: PlanRetention
     state: State
-    prune: Callable[[str, Ranges], int]
+    prune: Callable[[str, Ranges], Pruned]
     compacted: Callable[[], Holder]
     """How far compaction has come, as of the call. Asked for after the archive's cursors were read: what is archived
     later must not count as compacted."""
@@ -147,10 +147,9 @@ class RetainEvents:
             if not self.may_go_on():
                 report.complete = False
                 break
-            report.removed[plan.ledger.name] = self.prune(plan.ledger.name, plan.goes)
-        report.complete = report.complete and all(
-            report.removed.get(plan.ledger.name) == plan.goes.count for plan in going
-        )
+            pruned = self.prune(plan.ledger.name, plan.goes)
+            report.removed[plan.ledger.name] = pruned.removed
+            report.complete = report.complete and pruned.complete
         self._put(f"{report.manifest}done.json", {"removed": report.removed, "complete": report.complete})
 
     def _put(self, name: str, content: Any) -> None:

@@ -32,12 +32,20 @@ class Snapshots:
         return Current(Snapshot.parse(manifest.data), pointer.tag)
 
     def publish(self, over: Current, snapshot: Snapshot) -> bool:
-        """False: another run was faster, and nothing of this one is visible. Safe to call again after any error."""
+        """False: another run was faster, and nothing of this one is visible. Safe to call again after any error.
+
+        A lost answer may make it False although others have built on this one: its files are never the loser's to
+        delete, the sweep does that.
+        """
         self.objects.put(snapshot.manifest, snapshot.to_json())
         pointer = json.dumps({"manifest": snapshot.manifest, "number": snapshot.number}).encode()
         if over.tag is None:
             swapped = self.objects.put(POINTER, pointer)
         else:
             swapped = self.objects.swap(POINTER, pointer, over.tag)
-        # The answer to an earlier try may have been lost.
-        return swapped or self.current().snapshot.run == snapshot.run
+        return swapped or self._is_in(snapshot.run)
+
+    def _is_in(self, run: str) -> bool:
+        """The answer to an earlier try may have been lost, and another run may have come after it."""
+        now = self.current().snapshot
+        return now.run == run or any(segment.run == run for table in now.tables for segment in now.segments(table))
