@@ -31,6 +31,8 @@ FOLDER = "ledger/"
 SUFFIX = ".jsonl.gz"
 MAX_LINE_BYTES = 1024 * 1024
 """Far above what an event of 96 KiB takes; a longer line is not ours."""
+CORRUPT_OBJECT, EMPTY_OBJECT, FOREIGN_OBJECT = "corrupt_object", "empty_object", "foreign_object"
+"""Why a whole object is in quarantine: it cannot be read, it has no line, or it is none of the archive's."""
 HEAD_FIELDS = ("committed_at", "ledger", "tenant", "partitions", "client_id")
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -134,10 +136,13 @@ def line_problems(line: Mapping[str, Any]) -> list[dict[str, str]]:
     return errors + problems(envelope, key_required=True)
 
 
-def read_lines(data: bytes) -> Iterator[dict[str, Any]]:
-    """The lines of an object that `EventWriter` made."""
+def read_lines(data: bytes) -> Iterator[Any]:
+    """The lines of an object; of one that `EventWriter` made each is a dict. `ValueError` for one that is not JSON."""
     for line in gzip.decompress(data).splitlines():
-        yield json.loads(line)
+        try:
+            yield json.loads(line)
+        except RecursionError as error:
+            raise ValueError("a line nests too deeply to be read") from error
 
 
 def _line(ledger: str, partitions: Iterable[str], client_id: str | None, time_ms: int, envelope: Envelope) -> bytes:
