@@ -105,7 +105,8 @@ class EventWriter:
     def finish(self, salt: str = "") -> ArchiveObject:
         """The object of all that was added, in order of ledger and position; `ValueError` if that is nothing.
 
-        A `salt` gives the same events another name, under which they are read once more.
+        A `salt` gives the same events another name, under which they are read once more. Then the content is in the
+        name as well: with a repaired line it is another object, with the same lines the same.
         """
         if self._first_ms is None:
             raise ValueError("an archive object holds at least one event")
@@ -115,8 +116,9 @@ class EventWriter:
             positions.setdefault(ledger, []).append(position)
         ranges = {ledger: Ranges.of(held) for ledger, held in positions.items()}
         data = b"\n".join(line for *_, line in self._lines) + b"\n"
-        # Only positions tell a ledger's events apart; without them the content has to.
-        content = "" if all(position for _, position, _, _ in self._lines) else hashlib.sha256(data).hexdigest()
+        # Positions tell committed events apart; where they are missing, or lines were repaired, the content has to.
+        positioned = all(position for _, position, _, _ in self._lines)
+        content = "" if positioned and not salt else hashlib.sha256(data).hexdigest()
         return ArchiveObject(object_name(self._first_ms, ranges, content + salt), _gzip(data), ranges, len(self._lines))
 
 
