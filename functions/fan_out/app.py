@@ -7,7 +7,7 @@ from typing import Any
 
 from millrace.adapters.dynamodb.keys import ledger_of
 from millrace.domain.errors import Unavailable
-from millrace.domain.ledger import Ledger
+from millrace.domain.ledger import INDEXED, Ledger
 from millrace.runtime import delivery_wiring, observe, wiring
 
 RESERVE_MS = 90_000
@@ -22,7 +22,7 @@ def handler(event: Mapping[str, Any], context: Any) -> None:
     ledgers = [Ledger.to_read(name) for name in sorted(rung)]
     failed: list[Unavailable] = []
     if any("dynamodb" in record for record in event["Records"]):
-        wiring.doorbell().ring(ledger for ledger in ledgers if ledger.contract in wiring.INDEXED)
+        wiring.doorbell().ring(ledger for ledger in ledgers if ledger.contract in INDEXED)
         failed = _wake_targets(ledgers)
     broadcast = wiring.broadcast(may_go_on)
     for ledger in ledgers:

@@ -20,12 +20,11 @@ from glue_jobs.compact.gate import ACCEPTED, gate
 from glue_jobs.compact.parse import archive_object, parse
 from glue_jobs.compact.tables import first_of_each_key
 from glue_jobs.workspace import Workspace
-from millrace.domain.archive import FOLDER, SUFFIX
+from millrace.domain.archive import CORRUPT_OBJECT, EMPTY_OBJECT, FOLDER, FOREIGN_OBJECT, SUFFIX
 from millrace.domain.registry import QUARANTINE, REJECT, Registry
 from millrace.domain.snapshot import File
 from millrace.ports_lake import Objects
 
-CORRUPT_OBJECT, EMPTY_OBJECT, FOREIGN_OBJECT = "corrupt_object", "empty_object", "foreign_object"
 CHUNK = 1 << 20
 _ARCHIVE_OBJECT = re.compile(f"{FOLDER}[0-9A-Za-z][0-9A-Za-z-]*{re.escape(SUFFIX)}")
 

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
-from millrace.domain.archive import FOLDER, MAX_LINE_BYTES
+from millrace.domain.archive import FOLDER, MAX_LINE_BYTES, MAX_TIME_MS
 from millrace.domain.catalog import MAX_VERSION
 
 MALFORMED, TOO_LARGE = "malformed", "too_large"
@@ -90,7 +90,7 @@ def _first_problem() -> Column:
     problems += [
         (~e["occurred_at"].rlike(UTC) | F.to_timestamp(e["occurred_at"]).isNull(), "occurred_at"),
         (e["event_version"].isNull() | ~e["event_version"].between(1, MAX_VERSION), "event_version"),
-        (e["committed_at"].isNull() | (e["committed_at"] < 0), "committed_at"),
+        (e["committed_at"].isNull() | ~e["committed_at"].between(0, MAX_TIME_MS), "committed_at"),
         (e["partitions"].isNull() | ~(_begins("partitions", '["') | _begins("partitions", "[]")), "partitions"),
         *((_present(name) & ~_begins(name, '"'), name) for name in ("client_id", "trace_id")),
         (

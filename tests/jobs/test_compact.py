@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -223,6 +224,7 @@ def test_what_cannot_be_read_goes_to_quarantine_with_its_object_and_the_run_goes
         "sequence_position": [good.replace(b'"sequence_position":1', b'"sequence_position":"1"')],
         "occurred_at": [good.replace(b"2026-02-01T", b"2026-02-31T")],
         "source": [good.replace(b'"tests"', b'""')],
+        "committed_at": [re.sub(rb'"committed_at":[0-9]+', b'"committed_at":%d' % ms, good) for ms in (2**48, 10**18)],
         "ledger": [good.replace(b'"ledger"', b'"leather"')],
     }
     large = good.replace(b'"key"', b'"%b"' % (b"x" * 10_000_000))
@@ -248,7 +250,7 @@ def test_what_cannot_be_read_goes_to_quarantine_with_its_object_and_the_run_goes
     }
     too_large = [one for one in kept if one["reason"] == "too_large"]
     assert [(one["bytes"], "line" in one) for one in too_large] == [(len(large), False)]
-    assert (counts["new"], counts["quarantined"]) == (2, 14 + len(NOT_JSON))
+    assert (counts["new"], counts["quarantined"]) == (2, 16 + len(NOT_JSON))
     assert {row["idempotency_key"] for row in lake.table(EVENTS)} == {"good", "digits"}
     assert lake.compact().outcome == NOTHING_NEW
 

@@ -72,16 +72,19 @@ class Hub:
 
     def commit(self, ledger: str, count: int, partitions: Sequence[tuple[str, ...]] = ((),), per_page: int = 3) -> None:
         """`count` more events, so many a page; their partitions in turn."""
-        of = Ledger(ledger, ledger)
-        commit = Commit(
-            self.claims, self.log, self.state, self.heads, in_turn, lambda: self.now, self._nonce, lambda _: None
-        )
         head = max((page.end for page in self.log.pages.get(ledger, {}).values()), default=0)
         drafts = [
             _draft(ledger, head + number, partitions[(head + number - 1) % len(partitions)])
             for number in range(1, count + 1)
         ]
-        for at in range(0, count, per_page):
+        self.commit_drafts(ledger, drafts, per_page)
+
+    def commit_drafts(self, ledger: str, drafts: Sequence[Draft], per_page: int = 3) -> None:
+        of = Ledger(ledger, ledger)
+        commit = Commit(
+            self.claims, self.log, self.state, self.heads, in_turn, lambda: self.now, self._nonce, lambda _: None
+        )
+        for at in range(0, len(drafts), per_page):
             commit(of, drafts[at : at + per_page], Origin("C1"))
 
     def _nonce(self) -> bytes:

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.domain.archive import FOLDER, EventWriter, object_name, read_lines, sortable_time
+from millrace.domain.archive import FOLDER, MAX_TIME_MS, EventWriter, object_name, read_lines, sortable_time
 from millrace.domain.canonical import canonical
-from millrace.domain.catalog import REQUIRED_TEXTS
+from millrace.domain.catalog import MAX_TEXT_BYTES, REQUIRED_TEXTS
 from millrace.domain.errors import BadRequest
 from millrace.domain.ledger import Ledger, join_key
 from millrace.domain.page import Event, Origin, Record
@@ -68,7 +68,7 @@ def test_a_line_is_an_envelope_with_its_ledger_and_ends_with_the_payload_as_stor
         assert all(content[field].strip() for field in REQUIRED_TEXTS)
 
 
-@given(st.lists(st.integers(0, 2**48 - 1), min_size=2, max_size=2))
+@given(st.lists(st.integers(0, MAX_TIME_MS), min_size=2, max_size=2))
 def test_names_sort_as_the_times_do(times: list[int]) -> None:
     """C3."""
     assert (sortable_time(times[0]) < sortable_time(times[1])) == (times[0] < times[1])
@@ -104,14 +104,23 @@ def test_events_without_positions_are_told_apart_by_their_content() -> None:
         ("partitions", "p"),
         ("partitions", [1]),
         ("client_id", 5),
-        ("event_type", " "),
+        ("committed_at", MAX_TIME_MS + 1),
+        ("event_type", ""),
+        ("event_type", 5),
         ("event_version", 0),
         ("idempotency_key", None),
+        ("idempotency_key", ""),
+        ("idempotency_key", "\ud800"),
+        ("ledger", "sync#acme#\ud800"),
+        ("partitions", ["\ud800"]),
         ("occurred_at", "soon"),
         ("source", ""),
         ("sequence_position", "7"),
         ("sequence_position", 0),
+        ("trace_id", ""),
         ("payload", None),
+        ("payload", {"n": float("nan")}),
+        ("payload", {"text": "\ud800"}),
         ("surprise", 1),
     ],
 )
@@ -123,6 +132,23 @@ def test_nothing_outside_the_format_is_written(field: str, value: Any) -> None:
         writer.add_line({**line, field: value})
     assert refused.value.details["field"] == field
     assert len(writer) == 0
+
+
+@pytest.mark.parametrize("line", [None, 5, "x", [1]])
+def test_only_an_object_is_a_line(line: Any) -> None:
+    """C10."""
+    with pytest.raises(BadRequest) as refused:
+        EventWriter().add_line(line)
+    assert refused.value.details["field"] == "line"
+
+
+@pytest.mark.parametrize("field", ["event_type", "idempotency_key", "source", "trace_id"])
+@pytest.mark.parametrize("text", [" ", "\t", "x" * (MAX_TEXT_BYTES + 1)])
+def test_a_line_may_have_texts_that_the_catalog_s_door_refuses(field: str, text: str) -> None:
+    """C3: other doors commit them, and what is committed is archived."""
+    writer = EventWriter()
+    writer.add_line({**next(read_lines(written(EVENTS).finish().data)), field: text})
+    assert next(read_lines(writer.finish().data))[field] == text
 
 
 def test_an_object_holds_at_least_one_event() -> None:

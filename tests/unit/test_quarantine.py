@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from millrace.domain.archive import FOLDER, EventWriter, read_lines
 from millrace.domain.errors import BadRequest, NotFound
 from millrace.domain.snapshot import QUARANTINE, File, Segment, Snapshot
 from millrace_client import cli
+from tests.unit.archiving import Died
 
 LINE: dict[str, Any] = {
     "committed_at": 1_770_000_000_000,
@@ -36,11 +38,11 @@ LINE: dict[str, Any] = {
 class Store:
     """A store whose snapshot has an unknown version, a malformed line, a long line and an unreadable object."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, line: Mapping[str, Any] = LINE) -> None:
         self.root = root
         self.objects = DirectoryObjects(root)
         writer = EventWriter()
-        writer.add_line(LINE)
+        writer.add_line(line)
         self.origin = writer.finish()
         self.objects.put(self.origin.name, self.origin.data)
         text = gzip.decompress(self.origin.data).decode().strip()
@@ -63,6 +65,12 @@ class Store:
 
     def archive(self) -> list[str]:
         return [one.name for one in self.objects.list(FOLDER)]
+
+
+class DiesAfterThePut(DirectoryObjects):
+    def put(self, name: str, data: bytes) -> bool:
+        super().put(name, data)
+        raise Died
 
 
 @pytest.fixture
@@ -122,6 +130,45 @@ def test_a_repaired_line_and_the_lines_of_a_lost_object_go_in(store: Store) -> N
     assert [line["idempotency_key"] for line in read_lines(found.data)] == ["a", "b", "k1"]
 
 
+def test_another_repair_after_one_that_died_is_another_object(store: Store) -> None:
+    """C7: what is told to be driven again is what the archive holds."""
+    with pytest.raises(Died):
+        Redrive(DiesAfterThePut(store.root))(["broken"], {"broken": [{**LINE, "event_type": "wrong"}]})
+    (died,) = set(store.archive()) - {store.origin.name}
+    assert ShowQuarantined(store.objects)("broken").redriven is None
+    done = Redrive(store.objects)(["broken"], {"broken": [{**LINE, "event_type": "right"}]})
+    assert done["broken"] != died
+    found = store.objects.get(done["broken"])
+    assert found
+    assert [line["event_type"] for line in read_lines(found.data)] == ["right"]
+
+
+def test_the_same_repair_after_one_that_died_is_the_same_object(store: Store) -> None:
+    """C7."""
+    with pytest.raises(Died):
+        Redrive(DiesAfterThePut(store.root))(["broken"], {"broken": [LINE]})
+    (died,) = set(store.archive()) - {store.origin.name}
+    assert Redrive(store.objects)(["broken"], {"broken": [LINE]}) == {"broken": died}
+    assert set(store.archive()) == {store.origin.name, died}
+
+
+@pytest.mark.parametrize("character", ["\u2028", "\u2029", "\u0085", "\x1c", "\x0c", "\r"])
+def test_a_line_that_was_shown_is_one_line_for_repair(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], character: str
+) -> None:
+    """C7: whatever its texts hold."""
+    line = {**LINE, "payload": {"text": f"a{character}b"}}
+    store = Store(tmp_path, line)
+    where = ["--store", str(store.root)]
+    assert cli.main(["quarantine", "show", "unknown", "--line", *where]) == 0
+    fixed = tmp_path / "fixed.jsonl"
+    fixed.write_bytes(capsys.readouterr().out.encode())
+    assert cli.main(["quarantine", "repair", "unknown", "--file", str(fixed), *where, "--json"]) == 0
+    found = store.objects.get(json.loads(capsys.readouterr().out)["redriven"]["unknown"])
+    assert found
+    assert list(read_lines(found.data)) == [line]
+
+
 def test_the_command_lists_shows_repairs_and_drives_again(
     store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -146,7 +193,7 @@ def test_a_command_that_makes_no_sense_is_a_usage_error(store: Store, arguments:
     assert cli.main(["quarantine", *arguments, "--store", str(store.root)]) == 2
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", "5"])
+@pytest.mark.parametrize("text", ["", "[]", "{", "5", "[" * 100_000], ids=["", "[]", "{", "5", "deep"])
 def test_a_repair_is_one_object_a_line(store: Store, tmp_path: Path, text: str) -> None:
     file = tmp_path / "fixed"
     file.write_text(text)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from millrace.domain.catalog import MAX_VERSION
 from millrace.domain.errors import BadRequest
 from millrace.domain.registry import FALLBACK, QUARANTINE, REJECT, WRAPPED, Known, Registry
 
@@ -51,6 +52,23 @@ def test_an_unknown_version_takes_the_defaults_of_the_nearest_below(version: int
         ({"types": {"a": {"versions": {"one": {}}}}}, "types.a.versions"),
         ({"types": {"a": {"versions": {"1": []}}}}, "types.a.versions.1"),
         ({"types": {"a": {"versions": {"1": {}}, "policy": 5}}}, "types.a.policy"),
+        ({"types": {"a": {"versions": {"1": {}}, "policy": ["reject"]}}}, "types.a.policy"),
+        ({"policy": float("nan")}, "policy"),
+        ({"types": {"a": {"versions": {"03": {}}}}}, "types.a.versions"),
+        ({"types": {"a": {"versions": {"3": {}, "03": {}}}}}, "types.a.versions"),
+        ({"types": {"a": {"versions": {"٣": {}}}}}, "types.a.versions"),
+        ({"types": {"a": {"versions": {"1\n": {}}}}}, "types.a.versions"),
+        ({"types": {"a": {"versions": {str(MAX_VERSION + 1): {}}}}}, "types.a.versions"),
+        ({"types": {"a": {"versions": {"9" * 20: {}}}}}, "types.a.versions"),
+        ({"types": {"a": {"versions": {"9" * 5_000: {}}}}}, "types.a.versions"),
+        ({"types": {"a": {"versions": {"1": {"x": float("nan")}}}}}, "types.a.versions.1.x"),
+        ({"types": {"a": {"versions": {"1": {"x": [float("-inf")]}}}}}, "types.a.versions.1.x"),
+        ({"types": {"a": {"versions": {"1": {"y": 1, "x": "\ud800"}}}}}, "types.a.versions.1.x"),
+        ({"types": {"a": {"versions": {"1": {"\ud800": 1}}}}}, "types.a.versions.1.\\ud800"),
+        ({"types": {"\ud800": {"versions": {"1": {}}}}}, "types.\\ud800"),
+        ({"\ud800": 1}, "registry.\\ud800"),
+        ({"contracts": {"sync": {"versions": {"1": {"x": float("inf")}}}}}, "contracts.sync.versions.1.x"),
+        ({"contracts": {"catalog": {"policy": "fallback"}}}, "contracts.catalog"),
     ],
 )
 def test_a_registry_that_makes_no_sense_is_refused_with_the_place(change: dict[str, Any], field: str) -> None:
@@ -59,6 +77,29 @@ def test_a_registry_that_makes_no_sense_is_refused_with_the_place(change: dict[s
     assert refused.value.details["field"] == field
 
 
-def test_a_registry_that_is_not_json_is_refused() -> None:
-    with pytest.raises(BadRequest, match="not JSON"):
-        Registry.parse(b"{")
+@pytest.mark.parametrize(
+    "text", [b"{", b"\xff", b"[" * 100_000, b'{"types":' + b"9" * 5_000 + b"}"], ids=["cut", "bytes", "deep", "digits"]
+)
+def test_a_registry_that_is_not_json_is_refused(text: bytes) -> None:
+    with pytest.raises(BadRequest, match="not JSON") as refused:
+        Registry.parse(text)
+    assert refused.value.details["field"] == "registry"
+
+
+def test_a_key_that_stands_there_twice_is_refused() -> None:
+    """C5: which of the two was meant nobody knows."""
+    with pytest.raises(BadRequest, match='"1" twice') as refused:
+        Registry.parse(b'{"types": {"a": {"versions": {"1": {"x": 1}, "1": {"x": 2}}}}}')
+    assert refused.value.details["field"] == "registry"
+
+
+def test_the_catalog_s_types_are_not_registered_by_prefix() -> None:
+    """C5: the error says where they belong."""
+    with pytest.raises(BadRequest, match="under types"):
+        Registry.parse(b'{"contracts": {"catalog": {}}}')
+
+
+def test_the_highest_version_that_an_event_can_have_is_known() -> None:
+    """C5."""
+    registry = Registry.parse(json.dumps({"types": {"a": {"versions": {str(MAX_VERSION): {"x": 1.5}}}}}).encode())
+    assert registry.types["a"].defaults(MAX_VERSION) == {"x": 1.5}

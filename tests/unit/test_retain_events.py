@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -12,16 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glue_jobs.compact.intake import FOREIGN_OBJECT
 from millrace.adapters.memory import MemoryLog, in_turn
+from millrace.adapters.memory_objects import MemoryObjects
 from millrace.adapters.memory_retention import MemoryPolicies
 from millrace.application.compacted import compacted
 from millrace.application.plan_retention import PlanRetention
 from millrace.application.prune import Pruned
-from millrace.application.quarantine import REDRIVEN
+from millrace.application.quarantine import REDRIVEN, Redrive
 from millrace.application.retain_events import PruneRanges, Report, RetainEvents
 from millrace.application.set_retention import SetRetention
 from millrace.domain.access import Identity
+from millrace.domain.archive import CORRUPT_OBJECT, FOREIGN_OBJECT, read_lines
 from millrace.domain.errors import BadRequest, Conflict, Forbidden, MillraceError, Unavailable
 from millrace.domain.ledger import Ledger, join_key
 from millrace.domain.page import Page
@@ -29,6 +31,7 @@ from millrace.domain.ranges import Ranges
 from millrace.domain.retention import WHOLE
 from millrace.domain.retention_rules import DAY_MS, Change, Rule, Ruling, Scope, check_scope, ruling, scope_of
 from millrace.domain.snapshot import POINTER, PROCESSED, QUARANTINE, File, Segment, Snapshot
+from millrace.ports_lake import Listed
 from millrace.ports_retention import Holder
 from tests.unit.archiving import Died, Fate, Hub, Mortal
 
@@ -304,7 +307,7 @@ def test_nothing_goes_while_an_object_cannot_be_read() -> None:
     caught_up(hub)
     said(policies, advance_to=6)
     (name,) = (listed.name for listed in hub.objects.list("ledger/"))
-    quarantine(hub, name, "corrupt_object")
+    quarantine(hub, name, CORRUPT_OBJECT)
     with pytest.raises(Unavailable, match="refill"):
         retained(hub, policies)
     assert gone(hub) == set()
@@ -326,6 +329,104 @@ def test_nothing_goes_from_an_event_in_quarantine_on() -> None:
     hub.objects.stored[f"{REDRIVEN}x.json"] = json.dumps({"object": name, "ids": ["x"]}).encode()
     retained(hub, policies)
     assert gone(hub) == {1, 2, 3, 4, 5, 6}
+
+
+@pytest.mark.parametrize("position", [None, 0, -3])
+def test_nothing_of_a_ledger_goes_while_a_line_of_it_in_quarantine_tells_no_position(position: int | None) -> None:
+    """C8: which event it was nobody knows."""
+    hub, policies = Hub(), MemoryPolicies()
+    hub.commit(DEMO, 6)
+    hub.commit("realtime#t#s1", 2)
+    caught_up(hub)
+    said(policies, advance_to=6)
+    said(policies, "s1", contract="realtime", advance_to=2)
+    name = next(hub.objects.list("ledger/")).name
+    quarantine(hub, name, "malformed", ledger=DEMO, sequence_position=position, sha256="s")
+    report = retained(hub, policies)
+    assert (gone(hub), gone(hub, "realtime#t#s1")) == (set(), {1, 2})
+    assert {plan.ledger.name: plan.held_by for plan in report.plans}[DEMO] == "compaction"
+    assert compacted(hub.objects)(Ledger.to_read(DEMO)) == 0
+
+
+@pytest.mark.parametrize("ledger", [None, "", "5"])
+def test_nothing_goes_while_a_line_in_quarantine_tells_no_ledger(ledger: str | None) -> None:
+    """C8: its event may be any ledger's. The error says which entry to repair."""
+    hub, policies = Hub(), MemoryPolicies()
+    hub.commit(DEMO, 6)
+    caught_up(hub)
+    said(policies, advance_to=6)
+    (name,) = (listed.name for listed in hub.objects.list("ledger/"))
+    quarantine(hub, name, "malformed", ledger=ledger, sequence_position=4, sha256="s")
+    with pytest.raises(Unavailable, match="millrace quarantine repair x") as held:
+        retained(hub, policies)
+    assert held.value.details == {"object": name, "entry": "x"}
+    assert gone(hub) == set()
+    hub.objects.stored[f"{REDRIVEN}x.json"] = json.dumps({"object": name, "ids": ["x"]}).encode()
+    retained(hub, policies)
+    assert gone(hub) == {1, 2, 3, 4, 5, 6}
+
+
+def test_a_line_without_a_ledger_holds_nothing_once_its_object_is_gone() -> None:
+    """C8: as with an object that cannot be read, what it held was refilled before it was removed."""
+    hub, policies = Hub(), MemoryPolicies()
+    hub.commit(DEMO, 6)
+    caught_up(hub)
+    said(policies, advance_to=6)
+    quarantine(hub, "ledger/0-gone.jsonl.gz", "malformed", sha256="s")
+    retained(hub, policies)
+    assert gone(hub) == {1, 2, 3, 4, 5, 6}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"a":1}',
+        "[1]",
+        "5",
+        "null",
+        '{"ledger":["x"]}',
+        '{"ledger":""}',
+        '{"ledger":"x","sequence_position":"7"}',
+        '{"ledger":"x","sequence_position":true}',
+        '{"ledger":"x","sequence_position":0}',
+        '{"ledger":"x","sequence_position":7}\n{"ledger":"x","sequence_position":[8]}',
+        pytest.param("[" * 100_000, id="deep"),
+    ],
+)
+def test_nothing_goes_while_an_object_that_waits_for_compaction_has_a_line_that_is_no_event(line: str) -> None:
+    """C8: compaction will set it aside, and then it is known which ledger it holds."""
+    hub, policies = Hub(), MemoryPolicies()
+    hub.commit(DEMO, 6)
+    caught_up(hub)
+    said(policies, advance_to=6)
+    hub.objects.stored["ledger/0-x.jsonl.gz"] = gzip.compress(f"{line}\n".encode())
+    with pytest.raises(Unavailable, match="cannot be read") as held:
+        retained(hub, policies)
+    assert held.value.details["object"] == "ledger/0-x.jsonl.gz"
+    assert gone(hub) == set()
+
+
+@pytest.mark.parametrize("listed", ["ledger/", REDRIVEN])
+def test_an_event_that_is_driven_again_meanwhile_is_held_still(listed: str) -> None:
+    """C8: it leaves quarantine, and its new object waits for compaction; one of the two is seen."""
+    hub = Hub()
+    hub.commit(DEMO, 6)
+    caught_up(hub)
+    (name,) = (listed.name for listed in hub.objects.list("ledger/"))
+    fourth = [line for line in read_lines(hub.objects.stored[name]) if line["sequence_position"] == 4]
+    quarantine(hub, name, "unknown_version", ledger=DEMO, sequence_position=4, sha256="s")
+
+    class DrivenAgainAfterAListing(MemoryObjects):
+        def list(self, prefix: str) -> Iterator[Listed]:
+            yield from list(super().list(prefix))
+            if prefix == listed:
+                Redrive(hub.objects)(["x"], {"x": fourth})
+
+    objects = DrivenAgainAfterAListing()
+    objects.stored = hub.objects.stored
+    assert compacted(objects)(Ledger.to_read(DEMO)) == 3
+    assert any(hub.objects.list(REDRIVEN))
+    assert compacted(hub.objects)(Ledger.to_read(DEMO)) == 3, "its new object waits"
 
 
 def test_an_object_that_is_none_of_the_archives_holds_nothing() -> None:

@@ -14,9 +14,16 @@ from millrace.application.archive_findings import Verified
 from millrace.application.prune import Prune
 from millrace.application.quarantine import REDRIVEN
 from millrace.application.verify_archive import VerifyArchive
+from millrace.domain.access import Identity
 from millrace.domain.archive import EventWriter, read_lines
+from millrace.domain.canonical import canonical, digest
+from millrace.domain.catalog import check_event
+from millrace.domain.catalog import draft as drafted
+from millrace.domain.errors import BadRequest
 from millrace.domain.ledger import Ledger
+from millrace.domain.page import Draft
 from millrace.domain.ranges import Ranges
+from millrace.domain.sync_submit import check_item, check_request
 from tests.unit.archiving import Hub, prove
 
 A, B = "sync#t#a", "catalog#t#b"
@@ -101,6 +108,101 @@ def test_a_line_that_is_no_event_is_named(hub: Hub) -> None:
     name = some_object(hub)
     rewritten(hub, name, lambda lines: lines[0].pop("source"))
     assert name in verify(hub).damaged
+
+
+@pytest.mark.parametrize(
+    "line", ["[1]", "5", "null", '"x"', "{}", '{"ledger":["x"]}', '{"ledger":"sync","tenant":"t"}', "[" * 100_000]
+)
+def test_a_line_of_any_other_kind_is_named_too(hub: Hub, line: str) -> None:
+    """C3."""
+    hub.objects.stored["ledger/0-x.jsonl.gz"] = gzip.compress(f"{line}\n".encode())
+    assert list(verify(hub).damaged) == ["ledger/0-x.jsonl.gz"]
+
+
+ODD_IDS = (" ", "\t", "\u2003", "\0", "\u0085", "a\u2028b", "  x ", '"', "\\", "a#%b", "null", "é" * 512)
+ODD_TYPES = (*ODD_IDS, "t" * 1_018, "\N{EARTH GLOBE EUROPE-AFRICA}" * 5_000)
+WHEN = "2026-02-16T10:00:00Z"
+ODD_TIMES: tuple[Any, ...] = (
+    None,
+    0,
+    -1,
+    -62_135_596_800_000,
+    -62_135_596_800_001,
+    253_402_300_799_999,
+    10**300,
+    1e300,
+    0.5,
+    True,
+    [],
+    " ",
+    "0001-01-01T00:00:00Z",
+    "0001-01-01T00:00:00+01:00",
+    "9999-12-31T23:59:59.999999999Z",
+    "9999-12-31T23:59:59-01:00",
+)
+ODD_VERSIONS = (0, -1, 1, 2**32 - 1, 2**32, "2", None, True, 1.5)
+PRODUCER = Identity("C1", "t", frozenset({"c"}), ("*",), frozenset({"producer"}), "t")
+
+
+def of_sync(id_: str, type_: str, time: Any, version: Any) -> Draft | None:
+    event = {"type": type_, "payload": None, "schemaVersion": version}
+    item = {"id": id_, "partitions": [id_[:40], "p"], "event": event, "meta": {"clientTs": time}}
+    check_request({"events": [item]})
+    checked = check_item(item, PRODUCER, "open")
+    return checked if isinstance(checked, Draft) else None
+
+
+def of_catalog(id_: str, type_: str, time: Any, version: Any) -> Draft | None:
+    event = {"event_type": type_, "event_version": version, "idempotency_key": id_, "occurred_at": time}
+    try:
+        return drafted(check_event({**event, "source": id_, "trace_id": id_, "payload": 0}))
+    except BadRequest:
+        return None
+
+
+def of_others(id_: str, type_: str, time: Any, version: Any) -> Draft:
+    """More than their doors take: each contract's names for type, time and version."""
+    body = canonical(
+        dict.fromkeys(("type", "event_type", "action"), type_)
+        | dict.fromkeys(("ts", "ts_ms", "timestamp"), time)
+        | {"contract_version": version, "trace_id": id_}
+    )
+    return Draft(id_, digest(body), body)
+
+
+@pytest.mark.parametrize(
+    ("ledger", "door"),
+    [
+        (SYNC, of_sync),
+        (B, of_catalog),
+        ("realtime#t#s", of_others),
+        ("streams#t#r#%23 ", of_others),
+        ("delivery#t# ", of_others),
+        ("audit#t", of_others),
+        ("later#t#x", of_others),
+    ],
+)
+def test_whatever_a_door_commits_is_archived_soundly_and_can_be_driven_again(
+    ledger: str, door: Callable[[str, str, Any, Any], Draft | None]
+) -> None:
+    """C3, C7: the doors differ in what they take; the archive takes it all."""
+    told: list[tuple[str, str, Any, Any]] = [(id_, "t", WHEN, 1) for id_ in ODD_IDS]
+    told += [(f"type {n}", type_, WHEN, 1) for n, type_ in enumerate(ODD_TYPES)]
+    told += [(f"time {n}", "t", time, 1) for n, time in enumerate(ODD_TIMES)]
+    told += [(f"version {n}", "t", WHEN, version) for n, version in enumerate(ODD_VERSIONS)]
+    drafts = [draft for one in told if (draft := door(*one))]
+    assert len(drafts) >= len(ODD_IDS)
+    hub = Hub()
+    hub.commit_drafts(ledger, drafts)
+    hub.archiver()(hub.ledgers())
+    prove(hub)
+    found = verify(hub, refill=True)
+    assert (found.sound, found.events, found.refilled) == (True, len(drafts), [])
+    (data,) = hub.objects.stored.values()
+    again = EventWriter()
+    for line in read_lines(data):
+        again.add_line(line)
+    assert again.finish().data == data
 
 
 def test_a_position_in_two_objects_is_named(hub: Hub) -> None:

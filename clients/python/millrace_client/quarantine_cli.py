@@ -104,10 +104,11 @@ def repair(
 
 def _lines(file: Path) -> list[dict[str, Any]]:
     try:
-        lines = [json.loads(line) for line in file.read_text().splitlines() if line.strip()]
+        # Not splitlines(): it also splits at characters that may stand inside a JSON string.
+        lines = [json.loads(line) for line in file.read_bytes().decode().split("\n") if line.strip()]
     except OSError as error:
         raise Usage(f"{file} cannot be read: {error.strerror}.") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Usage(f"{file} must have one JSON object a line.") from error
     if not lines or not all(isinstance(line, dict) for line in lines):
         raise Usage(f"{file} must have one JSON object a line.")

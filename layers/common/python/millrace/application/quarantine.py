@@ -126,7 +126,7 @@ class Redrive:
         line = entry.line or ShowQuarantined(self.objects)(entry.id).line or ""
         try:
             content = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise BadRequest("The line is not JSON; give a repaired one.", field=entry.id) from error
         if not isinstance(content, dict):
             raise BadRequest("The line is not an object; give a repaired one.", field=entry.id)
@@ -141,6 +141,7 @@ def _written(batch: Sequence[str], lines: Mapping[str, Sequence[Line]]) -> tuple
                 writer.add_line(line)
             except BadRequest as error:
                 raise BadRequest(f"{id_}: {error.message}", **{**error.details, "entry": id_}) from error
-    # Its first object is processed already: these lines need another name even if they are the same.
+    # Its first object is processed already: these lines need another name even if they are the same. And another
+    # repair needs a name of its own, or it would find the object of one that died half-way in its place.
     made = writer.finish(salt="\n".join(batch))
     return made.name, made.data

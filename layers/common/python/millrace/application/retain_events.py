@@ -19,7 +19,7 @@ from millrace.application.plan_retention import Plan, PlanRetention
 from millrace.application.prune import Prune, Pruned
 from millrace.application.sync import INDEX_CONSUMER
 from millrace.domain.archive import sortable_time, tenant_of
-from millrace.domain.ledger import Ledger
+from millrace.domain.ledger import INDEXED, Ledger
 from millrace.domain.page import Event
 from millrace.domain.ranges import Ranges
 from millrace.domain.retention_rules import Rules, Ruling, ruling
@@ -34,7 +34,7 @@ PER_MANIFEST = 1_000
 T = TypeVar("T")
 
 
-def consumers_of(ledger: Ledger, indexed: Collection[str] = frozenset({"sync"})) -> tuple[str, ...]:
+def consumers_of(ledger: Ledger, indexed: Collection[str] = INDEXED) -> tuple[str, ...]:
     """Whose cursors a ledger's pruning must not pass."""
     always = (ARCHIVE_CONSUMER, FAN_OUT_CONSUMER)
     return (*always, INDEX_CONSUMER) if ledger.contract in indexed else always

@@ -9,13 +9,12 @@ from typing import Any
 from millrace.application.heads import Heads, newest
 from millrace.domain.access import OPERATOR, Identity
 from millrace.domain.errors import BadRequest, Conflict, Forbidden
-from millrace.domain.ledger import Ledger
+from millrace.domain.ledger import INDEXED, Ledger
 from millrace.domain.retention import WHOLE
 from millrace.domain.retention_rules import Rule, Scope, check_change, check_scope
 from millrace.ports import Log, State
 from millrace.ports_retention import Policies
 
-PARTITIONED = frozenset({"sync"})
 NAMED = {"realtime": "session", "streams": "runtime", "catalog": "catalog", "delivery": "team"}
 
 
@@ -29,7 +28,7 @@ class SetRetention:
     def __call__(self, identity: Identity, contract: str, text: str, body: Any) -> dict[str, Any]:
         scope = self._reached(identity, contract, text)
         change = check_change(body)
-        if change.partition != WHOLE and contract not in PARTITIONED:
+        if change.partition != WHOLE and contract not in INDEXED:
             raise BadRequest("Ledgers of this contract have no partitions; leave it out.", field="partition")
         if change.advance_to is not None:
             self._check_watermark(scope, change.advance_to)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from millrace.domain.canonical import canonical
-from millrace.domain.catalog import Envelope, problems, to_envelope
+from millrace.domain.catalog import Envelope, is_text, problems, to_envelope
 from millrace.domain.errors import BadRequest
 from millrace.domain.ledger import split_key
 from millrace.domain.page import Event
@@ -31,6 +31,10 @@ FOLDER = "ledger/"
 SUFFIX = ".jsonl.gz"
 MAX_LINE_BYTES = 1024 * 1024
 """Far above what an event of 96 KiB takes; a longer line is not ours."""
+CORRUPT_OBJECT, EMPTY_OBJECT, FOREIGN_OBJECT = "corrupt_object", "empty_object", "foreign_object"
+"""Why a whole object is in quarantine: it cannot be read, it has no line, or it is none of the archive's."""
+MAX_TIME_MS = 2**48 - 1
+"""The last `committed_at` that an object's name can tell."""
 HEAD_FIELDS = ("committed_at", "ledger", "tenant", "partitions", "client_id")
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -76,12 +80,15 @@ class EventWriter:
         envelope = wrap(ledger, event.record, event.position, event.time_ms)
         self._add(ledger, event.record.partitions, event.origin.client_id, event.time_ms, envelope)
 
-    def add_line(self, line: Mapping[str, Any]) -> None:
+    def add_line(self, line: Any) -> None:
         """An event in the form of a line, as quarantine hands it back repaired. `BadRequest` names what is wrong."""
         errors = line_problems(line)
         if errors:
             raise BadRequest("The line breaks the archive's format.", field=errors[0]["field"], errors=errors)
-        envelope = to_envelope(line)
+        try:
+            envelope = to_envelope(line)
+        except (ValueError, RecursionError) as error:
+            raise BadRequest("The line's payload has what JSON cannot tell.", field="payload") from error
         self._add(line["ledger"], line["partitions"], line.get("client_id"), line["committed_at"], envelope)
 
     def _add(
@@ -98,7 +105,8 @@ class EventWriter:
     def finish(self, salt: str = "") -> ArchiveObject:
         """The object of all that was added, in order of ledger and position; `ValueError` if that is nothing.
 
-        A `salt` gives the same events another name, under which they are read once more.
+        A `salt` gives the same events another name, under which they are read once more. Then the content is in the
+        name as well: with a repaired line it is another object, with the same lines the same.
         """
         if self._first_ms is None:
             raise ValueError("an archive object holds at least one event")
@@ -108,36 +116,42 @@ class EventWriter:
             positions.setdefault(ledger, []).append(position)
         ranges = {ledger: Ranges.of(held) for ledger, held in positions.items()}
         data = b"\n".join(line for *_, line in self._lines) + b"\n"
-        # Only positions tell a ledger's events apart; without them the content has to.
-        content = "" if all(position for _, position, _, _ in self._lines) else hashlib.sha256(data).hexdigest()
+        # Positions tell committed events apart; where they are missing, or lines were repaired, the content has to.
+        positioned = all(position for _, position, _, _ in self._lines)
+        content = "" if positioned and not salt else hashlib.sha256(data).hexdigest()
         return ArchiveObject(object_name(self._first_ms, ranges, content + salt), _gzip(data), ranges, len(self._lines))
 
 
-def line_problems(line: Mapping[str, Any]) -> list[dict[str, str]]:
-    """What is wrong with a line, field by field."""
+def line_problems(line: Any) -> list[dict[str, str]]:
+    """What is wrong with a line, field by field. Whatever a door has committed makes a line with nothing wrong."""
+    if not isinstance(line, dict):
+        return [{"field": "line", "message": "must be an object"}]
     errors = [
         {"field": field, "message": "must be a non-empty string"}
         for field in ("ledger", "tenant")
-        if not isinstance(line.get(field), str) or not line[field]
+        if not line.get(field) or not is_text(line[field])
     ]
     if not errors and split_key(line["ledger"])[1:2] != [line["tenant"]]:
         errors.append({"field": "tenant", "message": "must be the tenant that the ledger's name tells"})
     committed = line.get("committed_at")
-    if isinstance(committed, bool) or not isinstance(committed, int) or not 0 <= committed < 2**48:
+    if isinstance(committed, bool) or not isinstance(committed, int) or not 0 <= committed <= MAX_TIME_MS:
         errors.append({"field": "committed_at", "message": "must be a time in milliseconds since 1970"})
     partitions = line.get("partitions")
-    if not isinstance(partitions, list) or not all(isinstance(name, str) for name in partitions):
+    if not isinstance(partitions, list) or not all(map(is_text, partitions)):
         errors.append({"field": "partitions", "message": "must be a list of strings"})
-    if not isinstance(line.get("client_id", ""), str):
+    if not is_text(line.get("client_id", "")):
         errors.append({"field": "client_id", "message": "must be a string"})
     envelope = {name: value for name, value in line.items() if name not in HEAD_FIELDS}
     return errors + problems(envelope, key_required=True)
 
 
-def read_lines(data: bytes) -> Iterator[dict[str, Any]]:
-    """The lines of an object that `EventWriter` made."""
+def read_lines(data: bytes) -> Iterator[Any]:
+    """The lines of an object; of one that `EventWriter` made each is a dict. `ValueError` for one that is not JSON."""
     for line in gzip.decompress(data).splitlines():
-        yield json.loads(line)
+        try:
+            yield json.loads(line)
+        except RecursionError as error:
+            raise ValueError("a line nests too deeply to be read") from error
 
 
 def _line(ledger: str, partitions: Iterable[str], client_id: str | None, time_ms: int, envelope: Envelope) -> bytes:

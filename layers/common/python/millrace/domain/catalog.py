@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from millrace.domain.page import Draft
 from millrace.domain.sync_submit import Errors, kind_of
 
 MAX_TEXT_BYTES = 1_024
+"""Of a text that comes through the catalog's door; the archive also takes what other doors have committed."""
 MAX_EVENT_BYTES = 96 * 1024
 MAX_VERSION = 2**32 - 1
 """The envelope's protobuf form has a uint32 here."""
@@ -54,6 +55,7 @@ def check_event(event: Any) -> Envelope:
     if not isinstance(event, dict):
         raise BadRequest("An event must be an object.", field="event", value_class=kind_of(event))
     errors = problems(event)
+    errors += _refused_at_the_door(event, {error["field"] for error in errors})
     if "sequence_position" in event:
         errors.append(_error("sequence_position", "is given by the ledger; leave it out"))
     if errors:
@@ -65,7 +67,11 @@ def check_event(event: Any) -> Envelope:
 
 
 def problems(event: Mapping[str, Any], *, key_required: bool = False) -> Errors:
-    """What is wrong with an envelope, field by field; the values are never told."""
+    """What is wrong with an envelope, wherever it is from, field by field; the values are never told.
+
+    A text need only be there: blank ones and long ones are refused at the catalog's door and nowhere else, since other
+    contracts commit ids and types that it would not take.
+    """
     errors: Errors = []
     for field in REQUIRED_TEXTS:
         if field in event or field != "idempotency_key" or key_required:
@@ -119,13 +125,30 @@ def _content(event_type: str, event_version: int, payload: Any) -> bytes:
     return canonical({"event_type": event_type, "event_version": event_version, "payload": payload})
 
 
+def is_text(value: Any) -> bool:
+    """A string that UTF-8 can carry: no lone surrogate in it."""
+    try:
+        return isinstance(value, str) and (value.isascii() or bool(value.encode()))
+    except UnicodeEncodeError:
+        return False
+
+
+def _refused_at_the_door(event: Mapping[str, Any], told: Collection[str]) -> Iterator[dict[str, str]]:
+    for field in (*REQUIRED_TEXTS, "trace_id"):
+        text = "" if field in told else event.get(field) or ""
+        if text and not text.strip():
+            yield _error(field, "must not be blank")
+        elif len(text.encode()) > MAX_TEXT_BYTES:
+            yield _error(field, f"must be at most {MAX_TEXT_BYTES} bytes of UTF-8")
+
+
 def _check_text(field: str, value: Any, errors: Errors) -> None:
     if not isinstance(value, str):
         errors.append(_error(field, f"must be a string, not {kind_of(value)}"))
-    elif not value.strip():
+    elif not value:
         errors.append(_error(field, "must not be blank"))
-    elif len(value.encode()) > MAX_TEXT_BYTES:
-        errors.append(_error(field, f"must be at most {MAX_TEXT_BYTES} bytes of UTF-8"))
+    elif not is_text(value):
+        errors.append(_error(field, "must not have a lone surrogate"))
 
 
 def _check_integer(field: str, value: Any, most: int, errors: Errors) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+INDEXED = frozenset({"sync"})
+"""The contracts whose events name partitions: only their ledgers have an index, and retention by partition."""
 BUCKET = 1024
 """Positions per bucket. A page never crosses a bucket's end: the bucket of a position is arithmetic, not a look-up."""
 

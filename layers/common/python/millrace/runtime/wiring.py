@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from millrace.application.transcripts import Transcripts
     from millrace.ports import Doorbell
 
-INDEXED = frozenset({"sync"})
-"""The contracts whose events have partitions."""
 LATE_MS = 30_000
 """What a fan-out has not sent by then, its doorbell was lost for."""
 UNARCHIVED_MS = 300_000
@@ -191,6 +189,7 @@ def sweep(may_go_on: Callable[[], bool]) -> Sweep:
     from millrace.application.broadcast import FAN_OUT_CONSUMER
     from millrace.application.sweep import Sweep, Watch
     from millrace.application.sync import INDEX_CONSUMER
+    from millrace.domain.ledger import INDEXED
 
     watches = (
         Watch(INDEX_CONSUMER, doorbell(), contracts=INDEXED),
