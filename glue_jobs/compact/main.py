@@ -10,8 +10,7 @@ from glue_jobs.athena import refresh
 from glue_jobs.compact.run import NOTHING_NEW, OVERTAKEN, Compact
 from glue_jobs.store import open_store
 from glue_jobs.sweep import sweep
-from millrace.domain.registry import Registry
-from millrace.domain.snapshot import REGISTRY
+from millrace.application.registries import current_registry
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -23,8 +22,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _run(asked: argparse.Namespace, others: list[str]) -> int:
     workspace = open_store(asked.store, asked.stage)
-    stored = workspace.objects.get(REGISTRY)
-    registry = Registry.parse(stored.data) if stored else Registry()
+    registry = current_registry(workspace.objects)
     spark = arguments.session("millrace-compact", asked, others)
     compact = Compact(spark, workspace, registry, arguments.new_run, arguments.now_ms, arguments.tell, asked.batch)
     while True:

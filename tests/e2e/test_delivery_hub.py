@@ -377,6 +377,7 @@ def packed(body: Any) -> bytes:
         (413, "application/octet-stream", gzip.compress(b" " * (64 * 1024 * 1024))),
         (415, "application/json", packed({"events": []})),
     ],
+    ids=["good", "plain", "cut", "twice", "too_many", "too_large", "unlabelled"],
 )
 def test_compressed_batches(tenant: Tenant, status: int, kind: str, content: bytes) -> None:
     """D8: bombs are refused while they are unpacked."""

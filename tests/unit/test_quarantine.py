@@ -169,6 +169,16 @@ def test_a_line_that_was_shown_is_one_line_for_repair(
     assert list(read_lines(found.data)) == [line]
 
 
+def test_an_id_is_shown_whole_in_a_narrow_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    store = Store(tmp_path)
+    assert cli.main(["quarantine", "list", "--store", str(store.root)]) == 0
+    told = capsys.readouterr().out
+    assert all(f" {one.id} " in told for one in ListQuarantine(store.objects)())
+
+
 def test_the_command_lists_shows_repairs_and_drives_again(
     store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

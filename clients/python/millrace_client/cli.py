@@ -22,6 +22,7 @@ from millrace_client.options import JsonOutput, Url
 from millrace_client.output import err, out
 from millrace_client.pull import pull
 from millrace_client.quarantine_cli import quarantine
+from millrace_client.registry_cli import registry
 from millrace_client.submit import submit
 from millrace_client.tokens import ROLES, Grant, sign_claims
 
@@ -52,6 +53,7 @@ app.command()(capture)
 app.add_typer(sync_app, name="sync")
 app.command()(stub)
 app.add_typer(quarantine, name="quarantine")
+app.add_typer(registry, name="registry")
 
 
 @app.command()

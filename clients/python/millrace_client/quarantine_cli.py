@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
-from millrace.adapters.lake_store import open_objects
 from millrace.application.quarantine import Entry, ListQuarantine, Redrive, ShowQuarantined
-from millrace.domain.errors import MillraceError, Rejected, Unavailable
-from millrace.ports_lake import Objects
-from millrace_client import local_stack
-from millrace_client.errors import Refused, Unreachable, Usage
+from millrace_client.errors import Usage
 from millrace_client.options import JsonOutput
 from millrace_client.output import err, out
+from millrace_client.store_access import Store, open_store, translated
 
 quarantine = typer.Typer(
     help="List, show, repair and re-drive events that compaction set aside.",
@@ -28,12 +23,8 @@ quarantine = typer.Typer(
     rich_markup_mode=None,
 )
 
-Store = Annotated[
-    str | None,
-    typer.Option(
-        "--store", envvar="MILLRACE_STORE", help="s3://bucket/prefix or a directory; default: the local hub's."
-    ),
-]
+ID_WIDTH = 32
+"""An id is there to be copied, however narrow the terminal."""
 Id = Annotated[str, typer.Argument(help="The id that `list` shows.")]
 
 
@@ -45,13 +36,18 @@ def list_entries(
     as_json: JsonOutput = False,
 ) -> None:
     """List what waits, with its reason and origin; with --json one entry a line, without its content."""
-    with _translated():
-        found = [one for one in ListQuarantine(_open(store))() if _wanted(one, reason, every=every)]
+    with translated():
+        found = [one for one in ListQuarantine(open_store(store))() if _wanted(one, reason, every=every)]
     if as_json:
         for entry in found:
             print(json.dumps(_told(entry)))
         return
-    table = Table("id", "reason", "event", "ledger", "position", "object")
+    others = ("reason", "event", "ledger", "position")
+    table = Table(
+        Column("id", no_wrap=True, min_width=ID_WIDTH),
+        *(Column(name, overflow="fold") for name in others),
+        Column("object", no_wrap=True),
+    )
     for entry in found:
         event = " v".join(str(part) for part in (entry.event_type, entry.event_version) if part is not None)
         reason_and_field = f"{entry.reason}: {entry.field}" if entry.field else entry.reason
@@ -69,8 +65,8 @@ def show(
     line: Annotated[bool, typer.Option("--line", help="Print the line alone, to edit and repair it.")] = False,
 ) -> None:
     """Print an entry with its content as JSON."""
-    with _translated():
-        entry = ShowQuarantined(_open(store))(id_)
+    with translated():
+        entry = ShowQuarantined(open_store(store))(id_)
     print((entry.line or "") if line else json.dumps({**_told(entry), "line": entry.line}, ensure_ascii=False))
 
 
@@ -84,8 +80,8 @@ def redrive(
     """Put events into the archive again as they are, for instance after their version was registered."""
     if bool(ids) == (reason is not None):
         raise Usage("Name ids or a --reason.")
-    with _translated():
-        objects = _open(store)
+    with translated():
+        objects = open_store(store)
         chosen = ids or [one.id for one in ListQuarantine(objects)() if _wanted(one, reason, every=False)]
         _print(Redrive(objects)(chosen), as_json)
 
@@ -98,8 +94,8 @@ def repair(
     as_json: JsonOutput = False,
 ) -> None:
     """Put repaired lines into the archive in place of a quarantined line or object."""
-    with _translated():
-        _print(Redrive(_open(store))([id_], {id_: _lines(file)}), as_json)
+    with translated():
+        _print(Redrive(open_store(store))([id_], {id_: _lines(file)}), as_json)
 
 
 def _lines(file: Path) -> list[dict[str, Any]]:
@@ -130,30 +126,3 @@ def _print(done: dict[str, str], as_json: bool) -> None:
         for id_, name in done.items():
             out.print(escape(f"{id_} → {name}"))
         err.print(f"{len(done)} driven again; the next compaction takes them up.")
-
-
-def _open(store: str | None) -> Objects:
-    if store is not None:
-        return open_objects(store)
-    stack = local_stack.required()
-    if stack.archive_bucket is None:
-        raise Usage("The local hub names no archive bucket; name a --store.")
-    return open_objects(
-        f"s3://{stack.archive_bucket}",
-        endpoint_url=stack.endpoint_url,
-        region_name=stack.region,
-        aws_access_key_id="test",
-        aws_secret_access_key="test",  # noqa: S106 -- the embedded stack has no real ones
-    )
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except Rejected as error:
-        raise Refused(error.status, error.code, error.message, error.details) from error
-    except Unavailable as error:
-        raise Unreachable(error.message) from error
-    except MillraceError as error:
-        raise Refused(error.status, error.code, error.message, error.details) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from millrace.application.in_place import put_in_place
 from millrace.application.plan_retention import Plan
 from millrace.domain.errors import Unavailable
 from millrace.domain.retention import Request
@@ -17,7 +18,5 @@ def request_of(plans: Iterable[Plan]) -> Request:
 
 def put_request(objects: Objects, name: str, request: Request) -> None:
     """In place of the last one."""
-    data, before = request.to_json(), objects.get(name)
-    written = objects.put(name, data) if before is None else objects.swap(name, data, before.tag)
-    if not written:
+    if not put_in_place(objects, name, request.to_json()):
         raise Unavailable("Another run of retention began at the same time; let it end.", object=name)
