@@ -182,7 +182,7 @@ def test_the_commands_of_the_greeting_work_as_pasted(stack: Hub, tmp_path: Path)
     assert result.returncode == 0, result.stderr
     submitted, read = (json.loads(line) for line in result.stdout.splitlines() if line.startswith("{"))
     assert submitted["results"][0]["status"] == "committed"
-    assert [event["id"] for event in read["events"]] == ["first"]
+    assert "first" in [event["id"] for event in read["events"]]
 
 
 def test_the_command_line_finds_the_local_hub_mints_a_token_and_reads_back_what_it_submitted(
