@@ -31,6 +31,8 @@ SecretsProvider()"""
 
 LOGGER = "from millrace.runtime import observe, wiring\nobserve.logger()"
 STREAMS = "from millrace.runtime import stream_wiring"
+DELIVERY = "from millrace.runtime import delivery_wiring"
+LAKE = "from millrace.runtime import lake_wiring"
 SECRET = "from aws_lambda_powertools.utilities.parameters import SecretsProvider\nSecretsProvider()"
 STREAM_SECRET = f"{SECRET}\nfrom millrace.adapters.clients import secrets_client\nsecrets_client()"
 FIRST_REQUEST: Mapping[str, str] = {
@@ -48,7 +50,15 @@ FIRST_REQUEST: Mapping[str, str] = {
     "markers": f"{LOGGER}\nwiring.tokens()\n{STREAMS}\nstream_wiring.markers()\n{STREAM_SECRET}",
     "diagnostics": f"{LOGGER}\nwiring.tokens()\n{STREAMS}\nstream_wiring.diagnostics()\n{STREAM_SECRET}",
     "settle": f"{LOGGER}\n{STREAMS}\nstream_wiring.settle_markers(lambda: True)",
+    "catalog": f"{LOGGER}\nwiring.tokens()\n{LAKE}\nlake_wiring.record_catalog()\n{SECRET}",
+    "archive": f"{LOGGER}\nobserve._metrics()\n{LAKE}\nlake_wiring.archive_events(lambda: True)",
+    "retention": f"{LOGGER}\nwiring.tokens()\n{LAKE}\nlake_wiring.set_retention()\n{SECRET}",
+    "ingest": f"{LOGGER}\nwiring.tokens()\n{DELIVERY}\ndelivery_wiring.ingest()\n{SECRET}",
+    "targets": f"{LOGGER}\nwiring.tokens()\n{DELIVERY}\ndelivery_wiring.targets()\ndelivery_wiring.status()\n{SECRET}",
+    "deliver": f"{LOGGER}\nobserve._metrics()\n{DELIVERY}\ndelivery_wiring.deliver(lambda: True, lambda: True)",
+    "remind": f"{LOGGER}\n{DELIVERY}\ndelivery_wiring.remind_targets(lambda: True)",
 }
+TABLES = ("CLAIMS", "LOG", "STATE", "INDEX", "CONNECTIONS", "DIAGNOSTICS", "DELIVERY")
 ENVIRONMENT: Mapping[str, str] = {
     "AWS_DEFAULT_REGION": "us-east-1",
     "AWS_ACCESS_KEY_ID": "bench",
@@ -63,9 +73,13 @@ ENVIRONMENT: Mapping[str, str] = {
     "STREAM_SECRET_ARN": "bench",
     "INDEX_QUEUE_URL": "http://localhost/queue",
     "WAKE_QUEUE_URL": "http://localhost/wakes",
+    "ARCHIVE_QUEUE_URL": "http://localhost/archive",
+    "DELIVER_QUEUE_URL": "http://localhost/deliver.fifo",
+    "DELIVERY_SECRET_ARN": "bench",
+    "ARCHIVE_BUCKET": "bench",
     "SOCKET_API_ID": "bench",
     "SOCKET_STAGE": "live",
-    **{f"{table}_TABLE": table.lower() for table in ("CLAIMS", "LOG", "STATE", "INDEX", "CONNECTIONS", "DIAGNOSTICS")},
+    **{f"{table}_TABLE": table.lower() for table in TABLES},
 }
 
 
