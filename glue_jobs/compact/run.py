@@ -15,7 +15,7 @@ from glue_jobs.compact.intake import Intake, Judged, entries, json_lines
 from glue_jobs.compact.tables import event_rows, statistic_rows, transcript_rows
 from glue_jobs.compact.write import Segments, event_files, key_files
 from glue_jobs.workspace import Workspace
-from millrace.application.snapshots import Current, Snapshots
+from millrace.application.snapshots import Current, Snapshots, names_in
 from millrace.domain.archive import FOLDER, MAX_LINE_BYTES
 from millrace.domain.errors import MillraceError, Rejected
 from millrace.domain.registry import QUARANTINE, REJECT, Registry
@@ -85,16 +85,9 @@ class Compact:
 
     def _new_objects(self, snapshot: Snapshot) -> list[File]:
         """Whatever is not processed yet, wherever its name sorts: late objects are new ones."""
-        done = {name for file in snapshot.files(PROCESSED) for name in self._names(file)}
+        done = {name for file in snapshot.files(PROCESSED) for name in names_in(self.workspace.objects, file)}
         listed = self.workspace.objects.list(FOLDER)
         return [File(one.name, one.size) for one in listed if one.name not in done and not one.name.endswith("/")]
-
-    def _names(self, file: str) -> list[str]:
-        found = self.workspace.objects.get(file)
-        if found is None:
-            raise Inconsistent("A list of processed objects is gone.", object=file)
-        names: list[str] = json.loads(gzip.decompress(found.data))
-        return names
 
     def _refuse_rejected(self, judged: Judged) -> None:
         event = judged.rejected()
@@ -178,7 +171,9 @@ class Compact:
         step = 0
         while full := to_fold(after.segments(PROCESSED), self.fan_in):
             step += 1
-            together = [name for segment in full for file in segment.names for name in self._names(file)]
+            together = [
+                name for segment in full for file in segment.names for name in names_in(self.workspace.objects, file)
+            ]
             merged = segments.put(PROCESSED, f"names-{step}.json.gz", _names_gz(together), len(together))
             kept = [segment for segment in after.segments(PROCESSED) if segment not in full]
             after = after.having(PROCESSED, [*kept, merged])

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import zlib
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
 from millrace.application.quarantine import Entry, ListQuarantine
-from millrace.application.snapshots import Snapshots
+from millrace.application.snapshots import Snapshots, names_in
 from millrace.domain.archive import FOLDER, FOREIGN_OBJECT, SUFFIX, read_lines
 from millrace.domain.errors import Unavailable
 from millrace.domain.ledger import Ledger
@@ -39,7 +37,7 @@ def compacted(objects: Objects) -> Compacted:
     current = Snapshots(objects).current()
     if current.tag is None:
         return Compacted(has_run=False)
-    done = {name for file in current.snapshot.files(PROCESSED) for name in _names(objects, file)}
+    done = {name for file in current.snapshot.files(PROCESSED) for name in names_in(objects, file)}
     # Before the listing: an event that is driven again has its new object first, and leaves quarantine then.
     waits, unknown = _set_aside(objects)
     names = [listed.name for listed in objects.list(FOLDER)]
@@ -114,11 +112,3 @@ def _place(line: Any) -> tuple[str, int]:
 def _is_ledger(name: Any) -> TypeGuard[str]:
     """A name has a contract and a tenant; what damage left of one need not."""
     return isinstance(name, str) and "#" in name
-
-
-def _names(objects: Objects, file: str) -> list[str]:
-    found = objects.get(file)
-    if found is None:
-        raise Unavailable("A list of compacted objects is gone.", object=file)
-    names: list[str] = json.loads(gzip.decompress(found.data))
-    return names

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from dataclasses import dataclass
 
 from millrace.domain.errors import Unavailable
 from millrace.domain.snapshot import POINTER, Snapshot
 from millrace.ports_lake import Objects
+
+
+def names_in(objects: Objects, file: str) -> list[str]:
+    """A list of processed archive objects."""
+    found = objects.get(file)
+    if found is None:
+        raise Unavailable("A list of processed objects is gone.", object=file)
+    names: list[str] = json.loads(gzip.decompress(found.data))
+    return names
 
 
 @dataclass(frozen=True, slots=True)

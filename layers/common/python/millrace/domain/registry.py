@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from millrace.domain.canonical import canonical
-from millrace.domain.catalog import MAX_VERSION, is_text
-from millrace.domain.errors import BadRequest
+from millrace.domain import strict_json
+from millrace.domain.catalog import MAX_VERSION
+from millrace.domain.errors import BadRequest, TooLarge
 from millrace.domain.wrapping import CATALOG
 
 REJECT, QUARANTINE, FALLBACK = "reject", "quarantine", "fallback"
 POLICIES = (REJECT, QUARANTINE, FALLBACK)
+
+MAX_BYTES = 4 * 1024 * 1024
 
 Defaults = Mapping[str, Any]
 
@@ -58,9 +59,11 @@ class Registry:
     def parse(cls, text: bytes) -> Registry:
         """`{"policy"?, "types"?: {type: {"policy"?, "versions": {"1": {field: default}}}}, "contracts"?: {…}}`."""
         try:
-            content = json.loads(text, object_pairs_hook=_each_once)
-        except (ValueError, RecursionError) as error:
-            raise _bad("registry", "is not JSON, or has a number of thousands of digits") from error
+            content = strict_json.parse(text, MAX_BYTES)
+        except (BadRequest, TooLarge) as error:
+            told = error.message.replace("The body", "It").replace("the body", "it")
+            details = {**error.details, "field": "registry"}
+            raise BadRequest(f"The registry cannot be read. {told}", **details) from error
         content = _object(content, "registry", {"policy", "types", "contracts"})
         policy = _policy(content.get("policy", QUARANTINE), "policy")
         types = _known(content.get("types", {}), "types", policy)
@@ -78,13 +81,11 @@ def _known(value: Any, where: str, policy: str) -> dict[str, Known]:
     known = {}
     for name, entry in _object(value, where).items():
         at = f"{where}.{name}"
-        if not is_text(name):
-            raise _bad(at, "has a lone surrogate in its name")
         if (where, name) == ("contracts", CATALOG):
             raise _bad(at, "is none that holds by prefix; list the catalog's types under types")
         fields = _object(entry, at, {"policy", "versions"})
         versions = {
-            _version(version, at): _defaults(defaults, f"{at}.versions.{version}")
+            _version(version, at): _object(defaults, f"{at}.versions.{version}")
             for version, defaults in _object(fields.get("versions", {}), f"{at}.versions").items()
         }
         if where == "types" and not versions:
@@ -114,26 +115,5 @@ def _version(text: str, where: str) -> int:
     return int(text)
 
 
-def _defaults(value: Any, where: str) -> Defaults:
-    """What can be written into a payload later on."""
-    defaults = _object(value, where)
-    for name, default in defaults.items():
-        try:
-            canonical({name: default})
-        except (ValueError, RecursionError) as error:
-            raise _bad(f"{where}.{name}", "must be what JSON can tell: no NaN, infinity or lone surrogate") from error
-    return defaults
-
-
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    built: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in built:
-            raise BadRequest(f"The registry has the key {json.dumps(name[:64])} twice in one object.", field="registry")
-        built[name] = value
-    return built
-
-
 def _bad(where: str, rule: str) -> BadRequest:
-    where = where.encode("utf-8", "backslashreplace").decode()
     return BadRequest(f"The registry's {where} {rule}.", field=where)
