@@ -84,7 +84,7 @@ soak: $(READY) ## run the simulator on many seeds (SEEDS=2000; ARGS='--first N')
 		$(BIN)/pytest -q -k "publishers or followers or sixteen or race or p2 or generated_requests" tests/e2e; \
 		MILLRACE_LAKE_SEEDS=1,2,3,4,5,6,7,8 MILLRACE_LAKE_KILLS=60 $(BIN)/pytest -q tests/jobs; \
 		MILLRACE_HISTORIES=2000 MILLRACE_KILL_EVENTS=25 \
-		$(BIN)/pytest -q tests/delivery/test_histories.py tests/delivery/test_kill.py; fi
+		$(BIN)/pytest -q tests/unit/delivery/test_histories.py tests/unit/client/test_kill.py; fi
 
 .PHONY: openapi
 openapi: $(READY) ## write the served API description, the realtime events' pages and schemas, and the error catalogue from their models

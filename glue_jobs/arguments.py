@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 from glue_jobs.session import spark_session
 from glue_jobs.store import STACK_FILE
-from millrace.domain.archive import sortable_time
-from millrace.domain.errors import MillraceError
+from millrace.lake.domain.archive import sortable_time
+from millrace.ledger.domain.errors import MillraceError
 
 MOST_HOURS = 1_000_000
 

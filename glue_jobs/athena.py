@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from glue_jobs.workspace import Workspace
-from millrace.application.snapshots import Snapshots
-from millrace.domain.snapshot import EVENTS, ROOT, STATISTICS, TRANSCRIPTS
+from millrace.lake.application.snapshots import Snapshots
+from millrace.lake.domain.snapshot import EVENTS, ROOT, STATISTICS, TRANSCRIPTS
 
 TABLES = (EVENTS, TRANSCRIPTS, STATISTICS)
 TRIES = 10

@@ -7,8 +7,8 @@ from pyspark.sql import DataFrame, SparkSession
 from glue_jobs.compact.tables import in_order
 from glue_jobs.compact.write import COMBINED, read_files
 from glue_jobs.workspace import Workspace
-from millrace.application.snapshots import Snapshots
-from millrace.domain.snapshot import EVENTS, Snapshot
+from millrace.lake.application.snapshots import Snapshots
+from millrace.lake.domain.snapshot import EVENTS, Snapshot
 
 
 def read_table(

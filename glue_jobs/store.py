@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from glue_jobs.workspace import DirectWorkspace, StagedWorkspace, Workspace
-from millrace.adapters.lake_store import bucket_and_prefix, open_objects
-from millrace.domain.errors import BadRequest
+from millrace.lake.adapters.store import bucket_and_prefix, open_objects
+from millrace.ledger.domain.errors import BadRequest
 
 STACK_FILE = Path(".local") / "stack.json"
 STAGE = Path(".local") / "stage"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import groupby
 
 from glue_jobs.workspace import StagedWorkspace, Workspace
-from millrace.application.snapshots import Snapshots
-from millrace.domain.archive import sortable_time
-from millrace.domain.snapshot import ROOT, Snapshot
+from millrace.lake.application.snapshots import Snapshots
+from millrace.lake.domain.archive import sortable_time
+from millrace.lake.domain.snapshot import ROOT, Snapshot
 
 MANIFESTS, RUNS = f"{ROOT}manifests/", f"{ROOT}runs/"
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from millrace.domain.errors import Unavailable
-from millrace.domain.snapshot import File
-from millrace.ports_lake import Objects
+from millrace.lake.domain.snapshot import File
+from millrace.lake.ports.objects import Objects
+from millrace.ledger.domain.errors import Unavailable
 
 
 class Workspace(Protocol):

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from millrace.domain.streams.errors import SdkError, catalogue
+from millrace.streams.domain.errors import SdkError, catalogue
 
 PAGE = Path(__file__).parents[1] / "docs/errors.md"
 
 HEAD = """# Errors of the streams contract
 
-Generated from `layers/common/python/millrace/domain/streams/errors.py` by `make openapi`; do not edit.
+Generated from `layers/common/python/millrace/streams/domain/errors.py` by `make openapi`; do not edit.
 
 Every error of the streams, marker and diagnostics routes is one object (rule [T12](contracts.md#t12)):
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from millrace.runtime.realtime.registry import FAMILIES, MAX_BYTES, TYPES, schema, types_of
+from millrace.realtime.doors.registry import FAMILIES, MAX_BYTES, TYPES, schema, types_of
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/realtime-events.md"

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from millrace.adapters.dynamodb.keys import ledger_of
-from millrace.domain.ledger import Ledger
-from millrace.runtime import lake_wiring, observe, wiring
+from millrace.lake import wiring
+from millrace.ledger import wiring as core
+from millrace.ledger.adapters.dynamodb.keys import ledger_of
+from millrace.ledger.domain.names import Ledger
+from millrace.runtime import observe
 
 RESERVE_MS = 90_000
 """Left for finishing one more object; ledgers there is no time for are rung for again."""
@@ -18,9 +20,9 @@ def handler(event: Mapping[str, Any], context: Any) -> None:
         return bool(context.get_remaining_time_in_millis() > RESERVE_MS)
 
     rung = {_ledger(record) for record in event["Records"]}
-    done = lake_wiring.archive_events(may_go_on)([Ledger.to_read(name) for name in sorted(rung)])
+    done = wiring.archive_events(may_go_on)([Ledger.to_read(name) for name in sorted(rung)])
     if done.left:
-        wiring.doorbell("ARCHIVE_QUEUE_URL").ring(done.left)
+        core.doorbell("ARCHIVE_QUEUE_URL").ring(done.left)
     if done.lost:
         observe.logger().error("pruned_before_archived", events=done.lost)
     observe.count({"Archived": done.events, "ArchiveObjects": done.objects, "ArchiveLost": done.lost})

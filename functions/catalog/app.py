@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from millrace.application.record_catalog import Recorded, Result
-from millrace.runtime import lake_wiring, observe, wiring
+from millrace.lake import wiring
+from millrace.lake.application.record_catalog import Recorded, Result
+from millrace.runtime import bearer, observe
 from millrace.runtime.http import Request, Response, endpoint
 from millrace.runtime.requests import events_of
-from millrace.runtime.snapshot import before_snapshot
+from millrace.runtime.snapstart import before_snapshot
 
-before_snapshot(lambda: (wiring.tokens(), lake_wiring.record_catalog()))
+before_snapshot(lambda: (bearer.tokens(), wiring.record_catalog()))
 REASONS = {400: "validation_failed", 409: "conflict", 413: "too_large"}
 
 
@@ -19,7 +20,7 @@ REASONS = {400: "validation_failed", 409: "conflict", 413: "too_large"}
 def handler(request: Request) -> Response:
     identity = request.identity()
     sent, is_batch = events_of(request.json())
-    results = lake_wiring.record_catalog()(identity, request.path("domain"), sent)
+    results = wiring.record_catalog()(identity, request.path("domain"), sent)
     recorded = [result for result in results if isinstance(result, Recorded)]
     deduped, rejected = sum(result.deduped for result in recorded), len(results) - len(recorded)
     fresh = len(recorded) - deduped

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from millrace.adapters.wakes import wake_of
-from millrace.domain.errors import Unavailable
-from millrace.runtime import delivery_wiring as wiring
+from millrace.delivery import wiring
+from millrace.delivery.adapters.wakes import wake_of
+from millrace.ledger.domain.errors import Unavailable
 from millrace.runtime import observe
 
 RESERVE_MS = 90_000

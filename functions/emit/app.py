@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from millrace.runtime import stream_wiring, wiring
+from millrace.runtime import bearer
 from millrace.runtime.http import Request, Response, endpoint
-from millrace.runtime.snapshot import before_snapshot
-from millrace.runtime.streams.doors import negotiate, refuse
-from millrace.runtime.streams.emission import emit
+from millrace.runtime.snapstart import before_snapshot
+from millrace.streams import wiring
+from millrace.streams.doors.emission import emit
+from millrace.streams.doors.http import negotiate, refuse
 
-before_snapshot(lambda: (wiring.tokens(), stream_wiring.negotiate(), stream_wiring.emit()))
+before_snapshot(lambda: (bearer.tokens(), wiring.negotiate(), wiring.emit()))
 
 ROUTES: dict[str, Callable[[Request], Response]] = {
-    "POST /v1/runtimes/{runtime_id}/negotiate": negotiate,
-    "POST /v1/runtimes/{runtime_id}/streams/{stream_id}/events": emit,
+    "POST /v1/runtimes/{runtime_id}/negotiate": lambda request: negotiate(wiring.negotiate(), request),
+    "POST /v1/runtimes/{runtime_id}/streams/{stream_id}/events": lambda request: emit(wiring.emit(), request),
 }
 
 handler = endpoint(lambda request: ROUTES[request.route](request), refuse)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from millrace.adapters.dynamodb.keys import ledger_of
-from millrace.domain.errors import Unavailable
-from millrace.domain.ledger import INDEXED, Ledger
-from millrace.runtime import delivery_wiring, observe, wiring
+from millrace.delivery import wiring as delivery_wiring
+from millrace.ledger import wiring as core
+from millrace.ledger.adapters.dynamodb.keys import ledger_of
+from millrace.ledger.domain.errors import Unavailable
+from millrace.ledger.domain.names import INDEXED, Ledger
+from millrace.live import wiring as live_wiring
+from millrace.runtime import observe
 
 RESERVE_MS = 90_000
 """Left for one more slice, to many connections; what remains is rung for again."""
@@ -22,13 +25,13 @@ def handler(event: Mapping[str, Any], context: Any) -> None:
     ledgers = [Ledger.to_read(name) for name in sorted(rung)]
     failed: list[Unavailable] = []
     if any("dynamodb" in record for record in event["Records"]):
-        wiring.doorbell().ring(ledger for ledger in ledgers if ledger.contract in INDEXED)
+        core.doorbell().ring(ledger for ledger in ledgers if ledger.contract in INDEXED)
         failed = _wake_targets(ledgers)
-    broadcast = wiring.broadcast(may_go_on)
+    broadcast = live_wiring.broadcast(may_go_on)
     for ledger in ledgers:
         try:
             if not broadcast(ledger) and not may_go_on():
-                wiring.doorbell("WAKE_QUEUE_URL").ring([ledger])
+                core.doorbell("WAKE_QUEUE_URL").ring([ledger])
         except Unavailable as error:
             observe.logger().warning("fan_out_failed", ledger=ledger.name, reason=error.message)
             failed.append(error)

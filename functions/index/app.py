@@ -7,8 +7,10 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
 
-from millrace.domain.ledger import Ledger
-from millrace.runtime import observe, wiring
+from millrace.ledger import wiring as core
+from millrace.ledger.domain.names import Ledger
+from millrace.runtime import observe
+from millrace.sync import wiring
 
 RESERVE_MS = 10_000
 """Left for finishing one more span when time runs out; the rest is rung for again."""
@@ -24,7 +26,7 @@ def handler(event: Mapping[str, Any], context: Any) -> Any:
         ledger = Ledger.to_read(record["body"])
         done = index(ledger)
         if not done and not may_go_on():
-            wiring.doorbell().ring([ledger])
+            core.doorbell().ring([ledger])
         observe.logger().info("indexed", ledger=ledger.name, done=done)
 
     processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from millrace.runtime import delivery_wiring, wiring
-from millrace.runtime.delivery.doors import ingest
+from millrace.delivery import wiring
+from millrace.delivery.doors.http import ingest
+from millrace.runtime import bearer
 from millrace.runtime.http import endpoint
-from millrace.runtime.snapshot import before_snapshot
+from millrace.runtime.snapstart import before_snapshot
 
-before_snapshot(lambda: (wiring.tokens(), delivery_wiring.ingest()))
+before_snapshot(lambda: (bearer.tokens(), wiring.ingest()))
 
-handler = endpoint(ingest)
+handler = endpoint(lambda request: ingest(wiring.ingest(), request))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from millrace.domain.errors import NotFound
+from millrace.ledger.domain.errors import NotFound
 from millrace.runtime.http import Request, Response, endpoint
 from millrace.version import VERSION
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from millrace.application.publish import Emission
-from millrace.application.realtime_metrics import DEDUPED, INVALID
-from millrace.domain.errors import Forbidden, Unavailable
-from millrace.runtime import observe, wiring
+from millrace.ledger.domain.errors import Forbidden, Unavailable
+from millrace.realtime import wiring
+from millrace.realtime.application.count_events import DEDUPED, INVALID
+from millrace.realtime.application.publish import Emission
+from millrace.realtime.doors.answers import invalid, published, refuse, to_json
+from millrace.realtime.doors.validate import Valid, validate
+from millrace.runtime import bearer, observe
 from millrace.runtime.http import Request, Response, endpoint
-from millrace.runtime.realtime.answers import invalid, published, refuse, to_json
-from millrace.runtime.realtime.validate import Valid, validate
 from millrace.runtime.requests import events_of
-from millrace.runtime.snapshot import before_snapshot
+from millrace.runtime.snapstart import before_snapshot
 
-before_snapshot(lambda: (wiring.tokens(), wiring.publish(), wiring.realtime_state()))
+before_snapshot(lambda: (bearer.tokens(), wiring.publish(), wiring.realtime_state()))
 
 
 def answer(request: Request) -> Response:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from millrace.runtime import delivery_wiring, observe
+from millrace.delivery import wiring
+from millrace.runtime import observe
 
 RESERVE_MS = 10_000
 
 
 def handler(_event: Mapping[str, Any], context: Any) -> dict[str, int]:
-    wakes = delivery_wiring.remind_targets(lambda: bool(context.get_remaining_time_in_millis() > RESERVE_MS))()
+    wakes = wiring.remind_targets(lambda: bool(context.get_remaining_time_in_millis() > RESERVE_MS))()
     observe.logger().info("reminded", wakes=wakes)
     return {"wakes": wakes}

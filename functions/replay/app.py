@@ -8,16 +8,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from millrace.domain.errors import NotFound
-from millrace.runtime import wiring
+from millrace.ledger.domain.errors import NotFound
+from millrace.realtime import wiring
+from millrace.realtime.doors.answers import refuse_reader, to_json
+from millrace.realtime.doors.readers import checkpoint, events, metrics, transcript
+from millrace.runtime import bearer
 from millrace.runtime.http import Request, Response, endpoint
-from millrace.runtime.realtime.answers import refuse_reader, to_json
-from millrace.runtime.realtime.readers import checkpoint, events, metrics, transcript
-from millrace.runtime.snapshot import before_snapshot
+from millrace.runtime.snapstart import before_snapshot
 
 SESSIONS = "/v1/realtime/sessions/{sessionId}"
 
-before_snapshot(lambda: (wiring.tokens(), wiring.transcripts(), wiring.realtime_metrics()))
+before_snapshot(lambda: (bearer.tokens(), wiring.transcripts(), wiring.realtime_metrics()))
 
 
 def schema(request: Request) -> Response:
@@ -35,10 +36,10 @@ def _schemas() -> dict[str, Any]:
 
 
 ROUTES: dict[str, Callable[[Request], Response]] = {
-    f"GET {SESSIONS}/events": events,
-    f"POST {SESSIONS}/checkpoint": checkpoint,
-    f"GET {SESSIONS}/transcript": transcript,
-    "GET /v1/realtime/metrics": metrics,
+    f"GET {SESSIONS}/events": lambda request: events(wiring.replay(), request),
+    f"POST {SESSIONS}/checkpoint": lambda request: checkpoint(wiring.realtime_state(), request),
+    f"GET {SESSIONS}/transcript": lambda request: transcript(wiring.transcripts(), request),
+    "GET /v1/realtime/metrics": lambda request: metrics(wiring.realtime_metrics(), request),
     "GET /v1/realtime/schemas/{type}": schema,
 }
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 
-from millrace.runtime import lake_wiring, wiring
+from millrace.lake import wiring
+from millrace.runtime import bearer
 from millrace.runtime.http import Request, Response, endpoint
-from millrace.runtime.snapshot import before_snapshot
+from millrace.runtime.snapstart import before_snapshot
 
-before_snapshot(lambda: (wiring.tokens(), lake_wiring.set_retention()))
+before_snapshot(lambda: (bearer.tokens(), wiring.set_retention()))
 
 
 @endpoint
@@ -17,8 +18,8 @@ def handler(request: Request) -> Response:
     contract, scope = request.path("contract"), request.path("scope")
     request.noted.update(contract=contract, scope=scope)
     if request.route.startswith("PUT "):
-        told = lake_wiring.set_retention()(identity, contract, scope, request.json())
+        told = wiring.set_retention()(identity, contract, scope, request.json())
     else:
         request.only_query()
-        told = lake_wiring.set_retention().read(identity, contract, scope)
+        told = wiring.set_retention().read(identity, contract, scope)
     return Response(json.dumps(told, ensure_ascii=False, separators=(",", ":")))

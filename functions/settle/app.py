@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from millrace.runtime import observe, stream_wiring
+from millrace.runtime import observe
+from millrace.streams import wiring
 
 RESERVE_MS = 10_000
 OLDER_THAN_MS = 60_000
@@ -13,7 +14,7 @@ OLDER_THAN_MS = 60_000
 
 
 def handler(_event: Mapping[str, Any], context: Any) -> dict[str, int]:
-    settle = stream_wiring.settle_markers(lambda: bool(context.get_remaining_time_in_millis() > RESERVE_MS))
+    settle = wiring.settle_markers(lambda: bool(context.get_remaining_time_in_millis() > RESERVE_MS))
     settled = settle(OLDER_THAN_MS)
     observe.logger().info("settled", settled=settled)
     return {"settled": settled}

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from millrace.runtime import observe, wiring
-from millrace.runtime.snapshot import before_snapshot
+from millrace.ledger import wiring as core
+from millrace.live import wiring
+from millrace.runtime import bearer, observe
+from millrace.runtime.snapstart import before_snapshot
 
-before_snapshot(lambda: (wiring.tokens(), wiring.converse()))
+before_snapshot(lambda: (bearer.tokens(), wiring.converse()))
 
 
 def handler(event: Mapping[str, Any], _context: Any) -> dict[str, int]:
@@ -16,7 +18,7 @@ def handler(event: Mapping[str, Any], _context: Any) -> dict[str, int]:
     connection, kind = str(context["connectionId"]), str(context["eventType"])
     try:
         if kind == "CONNECT":
-            wiring.connections().open(connection, wiring.now_ms())
+            wiring.connections().open(connection, core.now_ms())
         elif kind == "DISCONNECT":
             wiring.subscriptions().remove(connection)
             wiring.connections().remove(connection)

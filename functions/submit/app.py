@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 
-from millrace.runtime import observe, wiring
+from millrace.runtime import bearer, observe
 from millrace.runtime.http import Request, Response, endpoint
-from millrace.runtime.snapshot import before_snapshot
+from millrace.runtime.snapstart import before_snapshot
+from millrace.sync import wiring
 
-before_snapshot(lambda: (wiring.tokens(), wiring.submit()))
+before_snapshot(lambda: (bearer.tokens(), wiring.submit()))
 
 
 @endpoint

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from millrace.runtime import delivery_wiring, observe, wiring
+from millrace.delivery import wiring
+from millrace.ledger import wiring as core
+from millrace.runtime import observe
 
 RESERVE_MS = 20_000
 TARGETS_MS = 100_000
@@ -16,7 +18,7 @@ def handler(_event: Mapping[str, Any], context: Any) -> dict[str, int]:
     def has_left(reserve_ms: int) -> bool:
         return bool(context.get_remaining_time_in_millis() > reserve_ms)
 
-    rings = wiring.sweep(lambda: has_left(TARGETS_MS))()
-    wakes = delivery_wiring.sweep_targets(lambda: has_left(RESERVE_MS))()
+    rings = core.sweep(lambda: has_left(TARGETS_MS))()
+    wakes = wiring.sweep_targets(lambda: has_left(RESERVE_MS))()
     observe.logger().info("swept", rings=rings, wakes=wakes)
     return {"rings": rings, "wakes": wakes}

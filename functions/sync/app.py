@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from millrace.domain.access import CONSUMER
-from millrace.domain.ledger import Ledger
-from millrace.domain.sync_read import HTTP_PAGE_BYTES, check_sync, page_json
-from millrace.runtime import wiring
+from millrace.ledger.domain.access import CONSUMER
+from millrace.ledger.domain.names import Ledger
+from millrace.runtime import bearer
 from millrace.runtime.http import Request, Response, endpoint
-from millrace.runtime.snapshot import before_snapshot
+from millrace.runtime.snapstart import before_snapshot
+from millrace.sync import wiring
+from millrace.sync.domain.read import HTTP_PAGE_BYTES, check_sync, page_json
 
-before_snapshot(lambda: (wiring.tokens(), wiring.sync()))
+before_snapshot(lambda: (bearer.tokens(), wiring.sync()))
 
 
 @endpoint

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from millrace.runtime import delivery_wiring, wiring
-from millrace.runtime.delivery.doors import (
+from millrace.delivery import wiring
+from millrace.delivery.doors.http import (
     delete_target,
     drain_target,
     get_target,
@@ -15,24 +15,23 @@ from millrace.runtime.delivery.doors import (
     retry_delivery,
     status,
 )
+from millrace.runtime import bearer
 from millrace.runtime.http import Request, Response, endpoint
-from millrace.runtime.snapshot import before_snapshot
+from millrace.runtime.snapstart import before_snapshot
 
 TARGET = "/v1/targets/{target_id}"
 
-before_snapshot(
-    lambda: (wiring.tokens(), delivery_wiring.targets(), delivery_wiring.inspect(), delivery_wiring.status())
-)
+before_snapshot(lambda: (bearer.tokens(), wiring.targets(), wiring.inspect(), wiring.status()))
 
 ROUTES: dict[str, Callable[[Request], Response]] = {
-    "GET /v1/targets": list_targets,
-    f"PUT {TARGET}": put_target,
-    f"GET {TARGET}": get_target,
-    f"DELETE {TARGET}": delete_target,
-    f"POST {TARGET}/drain": drain_target,
-    f"GET {TARGET}/deliveries": list_deliveries,
-    f"POST {TARGET}/deliveries/{{event_id}}/retry": retry_delivery,
-    "GET /v1/delivery/status": status,
+    "GET /v1/targets": lambda request: list_targets(wiring.targets(), request),
+    f"PUT {TARGET}": lambda request: put_target(wiring.targets(), request),
+    f"GET {TARGET}": lambda request: get_target(wiring.targets(), request),
+    f"DELETE {TARGET}": lambda request: delete_target(wiring.targets(), request),
+    f"POST {TARGET}/drain": lambda request: drain_target(wiring.targets(), request),
+    f"GET {TARGET}/deliveries": lambda request: list_deliveries(wiring.inspect(), request),
+    f"POST {TARGET}/deliveries/{{event_id}}/retry": lambda request: retry_delivery(wiring.inspect(), request),
+    "GET /v1/delivery/status": lambda request: status(wiring.status(), request),
 }
 
 handler = endpoint(lambda request: ROUTES[request.route](request))

@@ -9,8 +9,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from glue_jobs.compact.parse import short_numbers
-from millrace.domain.canonical import canonical
-from millrace.domain.registry import FALLBACK, QUARANTINE, REJECT, Defaults, Known, Registry
+from millrace.lake.domain.registry import FALLBACK, QUARANTINE, REJECT, Defaults, Known, Registry
+from millrace.ledger.domain.canonical import canonical
 
 ACCEPTED = "accepted"
 UNKNOWN_TYPE, UNKNOWN_VERSION, NOT_AN_OBJECT = "unknown_type", "unknown_version", "payload_not_an_object"

@@ -20,10 +20,10 @@ from glue_jobs.compact.gate import ACCEPTED, gate
 from glue_jobs.compact.parse import archive_object, parse
 from glue_jobs.compact.tables import first_of_each_key
 from glue_jobs.workspace import Workspace
-from millrace.domain.archive import CORRUPT_OBJECT, EMPTY_OBJECT, FOLDER, FOREIGN_OBJECT, SUFFIX
-from millrace.domain.registry import QUARANTINE, REJECT, Registry
-from millrace.domain.snapshot import File
-from millrace.ports_lake import Objects
+from millrace.lake.domain.archive import CORRUPT_OBJECT, EMPTY_OBJECT, FOLDER, FOREIGN_OBJECT, SUFFIX
+from millrace.lake.domain.registry import QUARANTINE, REJECT, Registry
+from millrace.lake.domain.snapshot import File
+from millrace.lake.ports.objects import Objects
 
 CHUNK = 1 << 20
 _ARCHIVE_OBJECT = re.compile(f"{FOLDER}[0-9A-Za-z][0-9A-Za-z-]*{re.escape(SUFFIX)}")

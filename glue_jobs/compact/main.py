@@ -10,7 +10,7 @@ from glue_jobs.athena import refresh
 from glue_jobs.compact.run import NOTHING_NEW, OVERTAKEN, Compact
 from glue_jobs.store import open_store
 from glue_jobs.sweep import sweep
-from millrace.application.registries import current_registry
+from millrace.lake.application.registries import current_registry
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -9,8 +9,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
-from millrace.domain.archive import FOLDER, MAX_LINE_BYTES, MAX_TIME_MS
-from millrace.domain.catalog import MAX_VERSION
+from millrace.lake.domain.archive import FOLDER, MAX_LINE_BYTES, MAX_TIME_MS
+from millrace.lake.domain.catalog import MAX_VERSION
 
 MALFORMED, TOO_LARGE = "malformed", "too_large"
 CORRUPT = "_corrupt"

@@ -15,11 +15,10 @@ from glue_jobs.compact.intake import Intake, Judged, entries, json_lines
 from glue_jobs.compact.tables import event_rows, statistic_rows, transcript_rows
 from glue_jobs.compact.write import Segments, event_files, key_files
 from glue_jobs.workspace import Workspace
-from millrace.application.snapshots import Current, Snapshots, names_in
-from millrace.domain.archive import FOLDER, MAX_LINE_BYTES
-from millrace.domain.errors import MillraceError, Rejected
-from millrace.domain.registry import QUARANTINE, REJECT, Registry
-from millrace.domain.snapshot import (
+from millrace.lake.application.snapshots import Current, Snapshots, names_in
+from millrace.lake.domain.archive import FOLDER, MAX_LINE_BYTES
+from millrace.lake.domain.registry import QUARANTINE, REJECT, Registry
+from millrace.lake.domain.snapshot import (
     EVENTS,
     FAN_IN,
     KEYS,
@@ -30,7 +29,8 @@ from millrace.domain.snapshot import (
     Snapshot,
     to_fold,
 )
-from millrace.domain.snapshot import QUARANTINE as QUARANTINE_TABLE
+from millrace.lake.domain.snapshot import QUARANTINE as QUARANTINE_TABLE
+from millrace.ledger.domain.errors import MillraceError, Rejected
 
 NOTHING_NEW, PUBLISHED, OVERTAKEN = "nothing_new", "published", "overtaken"
 BROADCAST_ROWS = 4_000_000

@@ -8,8 +8,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from glue_jobs.compact.parse import short_numbers
-from millrace.domain import snapshot as names
-from millrace.domain.transcript import FINAL, PARTIAL
+from millrace.lake.domain import snapshot as names
+from millrace.realtime.domain.transcript import FINAL, PARTIAL
 
 ORDER = ("ledger", "sequence_position", "archive_object", "occurred_at", "idempotency_key")
 SCHEMAS: Mapping[str, str] = {
@@ -57,7 +57,7 @@ def event_rows(accepted: DataFrame) -> DataFrame:
 
 
 def transcript_rows(events: DataFrame) -> DataFrame:
-    """R8: of each utterance the event that tells it best, by the rule of `millrace.domain.transcript`."""
+    """R8: of each utterance the event that tells it best, by the rule of `millrace.realtime.domain.transcript`."""
     body = "type string, eventId string, ts string, payload struct<utteranceId:string, speaker:string, text:string, \
 startMs:string, endMs:string>"
     told = F.col("b.payload.utteranceId").isNotNull()

@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from glue_jobs.compact.tables import ORDER, SCHEMAS, added_up, best_told, in_order
 from glue_jobs.literal import literal_rows
 from glue_jobs.workspace import Workspace
-from millrace.domain import snapshot as names
-from millrace.domain.snapshot import FAN_IN, File, Segment, Snapshot, run_folder, to_fold
+from millrace.lake.domain import snapshot as names
+from millrace.lake.domain.snapshot import FAN_IN, File, Segment, Snapshot, run_folder, to_fold
 
 FILE_BYTES = 128 * 1024 * 1024
 """A Parquet file that readers like; smaller ones are folded as they add up."""

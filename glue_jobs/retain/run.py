@@ -13,12 +13,12 @@ from pyspark.sql import functions as F  # noqa: N812
 from glue_jobs.compact.write import FILE_BYTES, Segments, read_files
 from glue_jobs.retain import transforms
 from glue_jobs.workspace import Workspace
-from millrace.application.prune import Pruned
-from millrace.application.quarantine import ListQuarantine
-from millrace.application.snapshots import Current, Snapshots
-from millrace.domain.ranges import Ranges
-from millrace.domain.retention import Request
-from millrace.domain.snapshot import EVENTS, FAN_IN, PRUNED, ROOT, File, Segment, Snapshot
+from millrace.lake.application.quarantine import ListQuarantine
+from millrace.lake.application.snapshots import Current, Snapshots
+from millrace.lake.domain.retention import Request
+from millrace.lake.domain.snapshot import EVENTS, FAN_IN, PRUNED, ROOT, File, Segment, Snapshot
+from millrace.ledger.application.prune import Pruned
+from millrace.ledger.domain.ranges import Ranges
 
 DRY, DONE, OVERTAKEN, NOTHING = "dry_run", "pruned", "overtaken", "nothing_to_prune"
 

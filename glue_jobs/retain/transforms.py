@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from glue_jobs.literal import literal_rows
-from millrace.domain.retention import WHOLE, Request
+from millrace.lake.domain.retention import WHOLE, Request
 
 RELEASE = "ledger string, ceiling bigint, watermark bigint, lowest bigint, highest bigint"
 MARK = "ledger string, partition string, own bigint"

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field, JsonValue
 
 from infra.openapi.models import Closed, FieldError
-from millrace.domain.catalog import MAX_TEXT_BYTES, MAX_VERSION
+from millrace.lake.domain.catalog import MAX_TEXT_BYTES, MAX_VERSION
 from millrace.runtime.requests import MAX_BATCH
 
 Text = Annotated[

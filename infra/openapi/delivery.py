@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from infra.openapi.parts import JSON, PROBLEMS, operation, parameter, problems, ref, response
-from millrace.domain.delivery.states import Status
-from millrace.runtime.delivery.doors import MOST_LISTED
+from millrace.delivery.domain.states import Status
+from millrace.delivery.doors.http import MOST_LISTED
 
 TARGETS = "/v1/targets"
 ONE = f"{TARGETS}/{{target_id}}"

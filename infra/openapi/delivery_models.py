@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from infra.openapi.models import Closed
-from millrace.domain.delivery.events import MOST_ID_BYTES
-from millrace.domain.delivery.hub_targets import MOST_FAMILIES
-from millrace.domain.delivery.inbox import MOST_EVENT_BYTES
-from millrace.domain.delivery.sources import MOST_PATTERN_BYTES, MOST_SOURCES
-from millrace.domain.delivery.targets import MOST_EVENTS
+from millrace.delivery.domain.events import MOST_ID_BYTES
+from millrace.delivery.domain.hub_targets import MOST_FAMILIES
+from millrace.delivery.domain.inbox import MOST_EVENT_BYTES
+from millrace.delivery.domain.sources import MOST_PATTERN_BYTES, MOST_SOURCES
+from millrace.delivery.domain.targets import MOST_EVENTS
 
 Milliseconds = Annotated[int, Field(description="Milliseconds since 1970.")]
 Status = Literal["success", "duplicate", "pending", "rejected", "transient", "terminal_failed"]

@@ -7,9 +7,9 @@ from typing import Any
 from infra.openapi.parts import JSON, operation, parameter, ref, response
 from infra.openapi.sdk_errors import refusals
 from infra.openapi.streams import NAME, RUNTIME, RUNTIMES
-from millrace.domain.streams import errors
-from millrace.domain.streams.errors import SdkError
-from millrace.runtime.streams.doors import MAX_NUMBER
+from millrace.streams.domain import errors
+from millrace.streams.domain.errors import SdkError
+from millrace.streams.doors.http import MAX_NUMBER
 
 GRANTS = f"{RUNTIMES}/diagnostics/grants"
 ROLE = "Needs the role operator, and is audited."

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from infra.openapi.models import Closed
 from infra.openapi.streams_models import Milliseconds, SeqNo, Sparse, text
-from millrace.domain.streams.grant import MAX_REASON_BYTES, MAX_SCOPE, MAX_TTL_S, MIN_TTL_S
+from millrace.streams.domain.grant import MAX_REASON_BYTES, MAX_SCOPE, MAX_TTL_S, MIN_TTL_S
 
 Names = Annotated[list[Annotated[str, text("A name.")]], Field(min_length=1, max_length=MAX_SCOPE)]
 

@@ -7,11 +7,11 @@ from typing import Any
 from infra.openapi.parts import JSON, operation, parameter, ref, response
 from infra.openapi.sdk_errors import refusals
 from infra.openapi.streams import NAME, RUNTIME, RUNTIMES
-from millrace.application.markers import DEFAULT_LISTED, MAX_LISTED
-from millrace.domain.streams import errors
-from millrace.domain.streams.cursor import MAX_CURSOR_BYTES
-from millrace.domain.streams.errors import SdkError
-from millrace.domain.streams.marker import MAX_REVISION
+from millrace.streams.application.markers import DEFAULT_LISTED, MAX_LISTED
+from millrace.streams.domain import errors
+from millrace.streams.domain.cursor import MAX_CURSOR_BYTES
+from millrace.streams.domain.errors import SdkError
+from millrace.streams.domain.marker import MAX_REVISION
 
 MARKER = parameter("marker_id", "path", NAME)
 LIST = [

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from infra.openapi.models import Closed
 from infra.openapi.streams_models import Extensions, Milliseconds, Sparse, name, text
-from millrace.domain.streams.marker import MAX_REVISION
+from millrace.streams.domain.marker import MAX_REVISION
 
 Revision = Annotated[int, Field(ge=1, le=MAX_REVISION, description="From 1, one more with each accepted write.")]
 Expected = Annotated[int, Field(ge=1, le=MAX_REVISION, description="The revision this write is based on.")]

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from millrace.domain.sync_read import LIMIT_DEFAULT, LIMIT_MAX, LIMIT_MIN, MAX_POSITION
-from millrace.domain.sync_submit import MAX_BATCH, MAX_ID_BYTES, MAX_PARTITION_BYTES, MAX_PARTITIONS
+from millrace.sync.domain.read import LIMIT_DEFAULT, LIMIT_MAX, LIMIT_MIN, MAX_POSITION
+from millrace.sync.domain.submit import MAX_BATCH, MAX_ID_BYTES, MAX_PARTITION_BYTES, MAX_PARTITIONS
 
 Partition = Annotated[
     str,

@@ -6,10 +6,10 @@ from typing import Any
 
 from infra.openapi.parts import JSON, operation, parameter, problems, ref, response
 from infra.realtime_docs import example
-from millrace.domain.access import MAX_NAME_BYTES
-from millrace.domain.instants import UTC_DATE_TIME
-from millrace.runtime.realtime.registry import MAX_BYTES, TYPES
-from millrace.runtime.realtime.requests import LIMIT_DEFAULT, LIMIT_MAX, MAX_SEQUENCE
+from millrace.ledger.domain.access import MAX_NAME_BYTES
+from millrace.ledger.domain.instants import UTC_DATE_TIME
+from millrace.realtime.doors.registry import MAX_BYTES, TYPES
+from millrace.realtime.doors.requests import LIMIT_DEFAULT, LIMIT_MAX, MAX_SEQUENCE
 
 SESSIONS = "/v1/realtime/sessions/{sessionId}"
 SESSION = parameter("sessionId", "path", {"type": "string", "minLength": 1, "maxLength": MAX_NAME_BYTES})

@@ -11,11 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from pydantic.alias_generators import to_camel
 
 from infra.openapi.models import Closed
-from millrace.domain.access import MAX_NAME_BYTES
-from millrace.domain.instants import UTC_DATE_TIME
-from millrace.runtime.realtime.fields import NOT_BLANK
-from millrace.runtime.realtime.registry import MAX_BYTES, TYPES, VERSION
-from millrace.runtime.realtime.requests import MAX_SEQUENCE
+from millrace.ledger.domain.access import MAX_NAME_BYTES
+from millrace.ledger.domain.instants import UTC_DATE_TIME
+from millrace.realtime.doors.fields import NOT_BLANK
+from millrace.realtime.doors.registry import MAX_BYTES, TYPES, VERSION
+from millrace.realtime.doors.requests import MAX_SEQUENCE
 from millrace.runtime.requests import MAX_BATCH
 
 

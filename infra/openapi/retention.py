@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from infra.openapi.parts import JSON, PROBLEMS, content, operation, parameter, problems, ref, response
-from millrace.domain.retention_rules import CONTRACTS, MAX_SCOPE_BYTES
+from millrace.lake.domain.retention_rules import CONTRACTS, MAX_SCOPE_BYTES
 
 CHANGE = {"max_age_days": 90}
 PLACE = [

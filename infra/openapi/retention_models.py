@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from infra.openapi.models import Closed, Partition
-from millrace.domain.retention_rules import MAX_DAYS, MAX_POSITION
+from millrace.lake.domain.retention_rules import MAX_DAYS, MAX_POSITION
 
 
 class RetentionChange(Closed):

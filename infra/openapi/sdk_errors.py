@@ -6,8 +6,8 @@ from collections import defaultdict
 from typing import Any
 
 from infra.openapi.parts import JSON, ref
-from millrace.domain.streams import errors
-from millrace.domain.streams.errors import SdkError
+from millrace.streams.domain import errors
+from millrace.streams.domain.errors import SdkError
 
 ALWAYS: tuple[type[SdkError], ...] = (
     errors.InvalidArgument,

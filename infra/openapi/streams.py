@@ -6,10 +6,10 @@ from typing import Any
 
 from infra.openapi.parts import JSON, operation, parameter, ref, response
 from infra.openapi.sdk_errors import refusals
-from millrace.domain.access import MAX_NAME_BYTES
-from millrace.domain.streams import errors
-from millrace.domain.streams.cursor import MAX_CURSOR_BYTES
-from millrace.domain.streams.negotiate import CONTRACT_VERSION, RECEIPT_TERMINALITY
+from millrace.ledger.domain.access import MAX_NAME_BYTES
+from millrace.streams.domain import errors
+from millrace.streams.domain.cursor import MAX_CURSOR_BYTES
+from millrace.streams.domain.negotiate import CONTRACT_VERSION, RECEIPT_TERMINALITY
 
 NAME = {"type": "string", "minLength": 1, "maxLength": MAX_NAME_BYTES}
 RUNTIMES = "/v1/runtimes/{runtime_id}"

@@ -7,12 +7,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from infra.openapi.models import Closed
-from millrace.domain.access import MAX_NAME_BYTES
-from millrace.domain.streams.envelope import EVENT_TYPES, MAX_TEXT_BYTES, MAX_TS_MS
-from millrace.domain.streams.errors import catalogue
-from millrace.domain.streams.negotiate import CAPABILITIES, CONTRACT_RELEASE, CONTRACT_VERSION, MAX_LISTED, NAMESPACE
-from millrace.runtime.realtime.fields import NOT_BLANK
+from millrace.ledger.domain.access import MAX_NAME_BYTES
+from millrace.realtime.doors.fields import NOT_BLANK
 from millrace.runtime.requests import MAX_BATCH
+from millrace.streams.domain.envelope import EVENT_TYPES, MAX_TEXT_BYTES, MAX_TS_MS
+from millrace.streams.domain.errors import catalogue
+from millrace.streams.domain.negotiate import CAPABILITIES, CONTRACT_RELEASE, CONTRACT_VERSION, MAX_LISTED, NAMESPACE
 
 SENSITIVE = "Sensitive: stored as the privacy policy transforms it."
 

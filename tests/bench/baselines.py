@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
-from millrace.domain.page import Draft
+from millrace.ledger.domain.page import Draft
 from tests.bench.events import drafts
 from tests.bench.rig import Rig
 from tests.bench.tally import Counts

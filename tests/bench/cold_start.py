@@ -29,34 +29,38 @@ import jwt
 from aws_lambda_powertools.utilities.parameters import SecretsProvider
 SecretsProvider()"""
 
-LOGGER = "from millrace.runtime import observe, wiring\nobserve.logger()"
-STREAMS = "from millrace.runtime import stream_wiring"
-DELIVERY = "from millrace.runtime import delivery_wiring"
-LAKE = "from millrace.runtime import lake_wiring"
+LOGGER = "from millrace.runtime import observe\nobserve.logger()"
+TOKENS = "from millrace.runtime import bearer\nbearer.tokens()"
+CORE = "from millrace.ledger import wiring as core"
+SYNC, LIVE, REALTIME, STREAMS, DELIVERY, LAKE = (
+    f"from millrace.{room} import wiring" for room in ("sync", "live", "realtime", "streams", "delivery", "lake")
+)
 SECRET = "from aws_lambda_powertools.utilities.parameters import SecretsProvider\nSecretsProvider()"
-STREAM_SECRET = f"{SECRET}\nfrom millrace.adapters.clients import secrets_client\nsecrets_client()"
+STREAM_SECRET = f"{SECRET}\nfrom millrace.runtime.clients import secrets_client\nsecrets_client()"
 FIRST_REQUEST: Mapping[str, str] = {
-    "submit": f"{LOGGER}\nobserve._metrics()\nwiring.tokens()\nwiring.submit()\n{SECRET}",
-    "sync": f"{LOGGER}\nwiring.tokens()\nwiring.sync()\n{SECRET}",
+    "submit": f"{LOGGER}\nobserve._metrics()\n{TOKENS}\n{SYNC}\nwiring.submit()\n{SECRET}",
+    "sync": f"{LOGGER}\n{TOKENS}\n{SYNC}\nwiring.sync()\n{SECRET}",
     "meta": LOGGER,
-    "socket": f"{LOGGER}\nwiring.tokens()\nwiring.converse()\n{SECRET}",
-    "fan_out": f"{LOGGER}\nwiring.doorbell()\nwiring.broadcast(lambda: True)",
-    "index": f"{LOGGER}\nwiring.index_partitions(lambda: True)",
-    "sweep": f"{LOGGER}\nwiring.sweep(lambda: True)",
-    "publish": f"{LOGGER}\nobserve._metrics()\nwiring.tokens()\nwiring.publish()\nwiring.realtime_state()\n{SECRET}",
-    "replay": f"{LOGGER}\nwiring.tokens()\nwiring.transcripts()\nwiring.realtime_metrics()\n{SECRET}",
-    "emit": f"{LOGGER}\nobserve._metrics()\nwiring.tokens()\n{STREAMS}\nstream_wiring.emit()\n{STREAM_SECRET}",
-    "poll": f"{LOGGER}\nwiring.tokens()\n{STREAMS}\nstream_wiring.poll()\n{STREAM_SECRET}",
-    "markers": f"{LOGGER}\nwiring.tokens()\n{STREAMS}\nstream_wiring.markers()\n{STREAM_SECRET}",
-    "diagnostics": f"{LOGGER}\nwiring.tokens()\n{STREAMS}\nstream_wiring.diagnostics()\n{STREAM_SECRET}",
-    "settle": f"{LOGGER}\n{STREAMS}\nstream_wiring.settle_markers(lambda: True)",
-    "catalog": f"{LOGGER}\nwiring.tokens()\n{LAKE}\nlake_wiring.record_catalog()\n{SECRET}",
-    "archive": f"{LOGGER}\nobserve._metrics()\n{LAKE}\nlake_wiring.archive_events(lambda: True)",
-    "retention": f"{LOGGER}\nwiring.tokens()\n{LAKE}\nlake_wiring.set_retention()\n{SECRET}",
-    "ingest": f"{LOGGER}\nwiring.tokens()\n{DELIVERY}\ndelivery_wiring.ingest()\n{SECRET}",
-    "targets": f"{LOGGER}\nwiring.tokens()\n{DELIVERY}\ndelivery_wiring.targets()\ndelivery_wiring.status()\n{SECRET}",
-    "deliver": f"{LOGGER}\nobserve._metrics()\n{DELIVERY}\ndelivery_wiring.deliver(lambda: True, lambda: True)",
-    "remind": f"{LOGGER}\n{DELIVERY}\ndelivery_wiring.remind_targets(lambda: True)",
+    "socket": f"{LOGGER}\n{TOKENS}\n{LIVE}\nwiring.converse()\n{SECRET}",
+    "fan_out": f"{LOGGER}\n{CORE}\ncore.doorbell()\n{LIVE}\nwiring.broadcast(lambda: True)",
+    "index": f"{LOGGER}\n{SYNC}\nwiring.index_partitions(lambda: True)",
+    "sweep": f"{LOGGER}\n{CORE}\ncore.sweep(lambda: True)",
+    "publish": (
+        f"{LOGGER}\nobserve._metrics()\n{TOKENS}\n{REALTIME}\nwiring.publish()\nwiring.realtime_state()\n{SECRET}"
+    ),
+    "replay": f"{LOGGER}\n{TOKENS}\n{REALTIME}\nwiring.transcripts()\nwiring.realtime_metrics()\n{SECRET}",
+    "emit": f"{LOGGER}\nobserve._metrics()\n{TOKENS}\n{STREAMS}\nwiring.emit()\n{STREAM_SECRET}",
+    "poll": f"{LOGGER}\n{TOKENS}\n{STREAMS}\nwiring.poll()\n{STREAM_SECRET}",
+    "markers": f"{LOGGER}\n{TOKENS}\n{STREAMS}\nwiring.markers()\n{STREAM_SECRET}",
+    "diagnostics": f"{LOGGER}\n{TOKENS}\n{STREAMS}\nwiring.diagnostics()\n{STREAM_SECRET}",
+    "settle": f"{LOGGER}\n{STREAMS}\nwiring.settle_markers(lambda: True)",
+    "catalog": f"{LOGGER}\n{TOKENS}\n{LAKE}\nwiring.record_catalog()\n{SECRET}",
+    "archive": f"{LOGGER}\nobserve._metrics()\n{LAKE}\nwiring.archive_events(lambda: True)",
+    "retention": f"{LOGGER}\n{TOKENS}\n{LAKE}\nwiring.set_retention()\n{SECRET}",
+    "ingest": f"{LOGGER}\n{TOKENS}\n{DELIVERY}\nwiring.ingest()\n{SECRET}",
+    "targets": f"{LOGGER}\n{TOKENS}\n{DELIVERY}\nwiring.targets()\nwiring.status()\n{SECRET}",
+    "deliver": f"{LOGGER}\nobserve._metrics()\n{DELIVERY}\nwiring.deliver(lambda: True, lambda: True)",
+    "remind": f"{LOGGER}\n{DELIVERY}\nwiring.remind_targets(lambda: True)",
 }
 TABLES = ("CLAIMS", "LOG", "STATE", "INDEX", "CONNECTIONS", "DIAGNOSTICS", "DELIVERY")
 ENVIRONMENT: Mapping[str, str] = {

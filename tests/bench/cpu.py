@@ -8,15 +8,15 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from millrace.adapters.memory import MemoryClaims, MemoryLog, MemoryState, in_turn
-from millrace.application.commit import Commit
-from millrace.application.heads import Heads
-from millrace.application.submit import Submit
-from millrace.domain import strict_json
-from millrace.domain.canonical import canonical
-from millrace.domain.ledger import Ledger
-from millrace.domain.packing import pack
-from millrace.domain.page import Page
+from millrace.ledger.adapters.memory import MemoryClaims, MemoryLog, MemoryState, in_turn
+from millrace.ledger.application.commit import Commit
+from millrace.ledger.application.heads import Heads
+from millrace.ledger.domain import strict_json
+from millrace.ledger.domain.canonical import canonical
+from millrace.ledger.domain.names import Ledger
+from millrace.ledger.domain.packing import pack
+from millrace.ledger.domain.page import Page
+from millrace.sync.application.submit import Submit
 from tests.bench.events import IDENTITY, KINDS_WITH_FLOATS, items
 from tests.bench.report import Section, Table
 from tests.bench.rig import Clock

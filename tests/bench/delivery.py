@@ -16,16 +16,16 @@ from typing import Any
 
 import urllib3
 
-from millrace.adapters.outbound import Outbound
-from millrace.adapters.receivers import BATCH_HEADERS, Stub, stub_at
-from millrace.adapters.stub_inbox import StubInbox
-from millrace.application.capture import Capture
-from millrace.application.dispatch import Dispatch
-from millrace.domain.delivery.addresses import Reach
-from millrace.domain.delivery.events import captured
-from millrace.domain.delivery.families import Families
-from millrace.domain.delivery.states import Status
-from millrace.domain.delivery.targets import BATCH_PATH, MOST_EVENTS, Target
+from millrace.delivery.adapters.outbound import Outbound
+from millrace.delivery.adapters.receivers import BATCH_HEADERS, Stub, stub_at
+from millrace.delivery.adapters.stub_inbox import StubInbox
+from millrace.delivery.application.capture import Capture
+from millrace.delivery.application.dispatch import Dispatch
+from millrace.delivery.domain.addresses import Reach
+from millrace.delivery.domain.events import captured
+from millrace.delivery.domain.families import Families
+from millrace.delivery.domain.states import Status
+from millrace.delivery.domain.targets import BATCH_PATH, MOST_EVENTS, Target
 from millrace_client.delivery.cli_stub import serve
 from millrace_client.delivery.database import Database
 from millrace_client.delivery.journal import SqliteJournal

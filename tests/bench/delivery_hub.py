@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from millrace.adapters.dynamodb.delivery.directory import DynamoDirectory, DynamoTargetStates
-from millrace.adapters.dynamodb.delivery.ledger import DynamoDeliveryLedger
-from millrace.adapters.dynamodb.delivery.positions import DynamoPositions
-from millrace.adapters.dynamodb.delivery.runs import Runs
-from millrace.application.dispatch import Dispatch
-from millrace.application.gather import GatherEvents
-from millrace.domain.delivery.outcomes import Answer, Verdict, held
-from millrace.domain.delivery.states import Outcome, Status
-from millrace.domain.delivery.targets import Blocked, Target
-from millrace.domain.ledger import Ledger
-from millrace.domain.page import Draft
-from millrace.ports_delivery import Pick
+from millrace.delivery.adapters.dynamodb.directory import DynamoDirectory, DynamoTargetStates
+from millrace.delivery.adapters.dynamodb.ledger import DynamoDeliveryLedger
+from millrace.delivery.adapters.dynamodb.positions import DynamoPositions
+from millrace.delivery.adapters.dynamodb.runs import Runs
+from millrace.delivery.application.dispatch import Dispatch
+from millrace.delivery.application.gather import GatherEvents
+from millrace.delivery.domain.outcomes import Answer, Verdict, held
+from millrace.delivery.domain.states import Outcome, Status
+from millrace.delivery.domain.targets import Blocked, Target
+from millrace.delivery.ports.deliveries import Pick
+from millrace.ledger.domain.names import Ledger
+from millrace.ledger.domain.page import Draft
 from tests.bench.report import Section, Table, at_most
 from tests.bench.rig import Clock, Rig, own_rig
 from tests.bench.tally import Counts

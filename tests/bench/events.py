@@ -8,10 +8,10 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from millrace.domain.access import CONSUMER, PRODUCER, Identity
-from millrace.domain.canonical import canonical
-from millrace.domain.page import Draft
-from millrace.domain.sync_submit import check_item
+from millrace.ledger.domain.access import CONSUMER, PRODUCER, Identity
+from millrace.ledger.domain.canonical import canonical
+from millrace.ledger.domain.page import Draft
+from millrace.sync.domain.submit import check_item
 
 CONTENT_BYTES = 500
 PARTITIONS = 10

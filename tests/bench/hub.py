@@ -18,7 +18,7 @@ from local import cloud
 from local.embedded import embedded_stack
 from local.emulator import free_port
 from local.stack import Stack
-from millrace.domain.messages import PROTOCOL
+from millrace.live.domain.messages import PROTOCOL
 from millrace_client.local_stack import secret_of
 from millrace_client.tokens import Grant, sign
 from tests.bench.events import items

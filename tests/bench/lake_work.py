@@ -24,10 +24,10 @@ from glue_jobs.literal import literal_rows
 from glue_jobs.retain import transforms
 from glue_jobs.session import spark_session
 from glue_jobs.store import open_store
-from millrace.application.snapshots import Snapshots
-from millrace.domain.registry import Known, Registry
-from millrace.domain.retention import Release, Request
-from millrace.domain.snapshot import KEYS, PROCESSED, PRUNED, Snapshot
+from millrace.lake.application.snapshots import Snapshots
+from millrace.lake.domain.registry import Known, Registry
+from millrace.lake.domain.retention import Release, Request
+from millrace.lake.domain.snapshot import KEYS, PROCESSED, PRUNED, Snapshot
 
 REGISTRY = Registry({"order.placed": Known({1: {}})})
 MEMORY = os.environ.get("MILLRACE_BENCH_MEMORY", "3g")

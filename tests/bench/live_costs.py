@@ -8,23 +8,23 @@ from functools import partial
 from itertools import count
 from typing import Any, cast
 
-from millrace.adapters.dynamodb.batch import put_all
-from millrace.adapters.dynamodb.subscriptions import DynamoSubscriptions
-from millrace.adapters.memory import in_turn
-from millrace.adapters.memory_live import MemoryWire
-from millrace.application.answer import Answers
-from millrace.application.broadcast import Broadcast
-from millrace.application.converse import Converse
-from millrace.application.heads import Heads
-from millrace.application.submit import Submit
-from millrace.application.subscribe import Subscribe
-from millrace.application.sync import Sync
-from millrace.domain import live_events
-from millrace.domain.ledger import Ledger
-from millrace.domain.live_events import SYNC
-from millrace.domain.messages import PROTOCOL, to_text
-from millrace.domain.page import Draft
-from millrace.ports_live import Subscription
+from millrace.ledger.adapters.dynamodb.batch import put_all
+from millrace.ledger.adapters.memory import in_turn
+from millrace.ledger.application.heads import Heads
+from millrace.ledger.domain.names import Ledger
+from millrace.ledger.domain.page import Draft
+from millrace.live.adapters.dynamodb.subscriptions import DynamoSubscriptions
+from millrace.live.adapters.memory import MemoryWire
+from millrace.live.application.answer import Answers
+from millrace.live.application.broadcast import Broadcast
+from millrace.live.application.converse import Converse
+from millrace.live.application.subscribe import Subscribe
+from millrace.live.domain import events as live_events
+from millrace.live.domain.events import SYNC
+from millrace.live.domain.messages import PROTOCOL, to_text
+from millrace.live.ports import Subscription
+from millrace.sync.application.submit import Submit
+from millrace.sync.application.sync import Sync
 from tests.bench.events import IDENTITY, PARTITIONS, drafts, items
 from tests.bench.report import Figure, exactly
 from tests.bench.rig import Clock, Rig

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from millrace.adapters.dynamodb.log import _item
-from millrace.domain.canonical import canonical
-from millrace.domain.ledger import Ledger
-from millrace.domain.packing import RAW, _columns
+from millrace.ledger.adapters.dynamodb.log import _item
+from millrace.ledger.domain.canonical import canonical
+from millrace.ledger.domain.names import Ledger
+from millrace.ledger.domain.packing import RAW, _columns
 from tests.bench.events import CONTENT_BYTES, drafts, items
 from tests.bench.rig import page_of
 from tests.bench.sizes import item_size, write_units

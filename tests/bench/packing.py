@@ -13,8 +13,8 @@ from typing import Any
 
 import msgpack
 
-from millrace.domain.packing import DEFLATED, RAW, _columns, pack, unpack
-from millrace.domain.page import Record
+from millrace.ledger.domain.packing import DEFLATED, RAW, _columns, pack, unpack
+from millrace.ledger.domain.page import Record
 from tests.bench.events import KINDS, drafts
 from tests.bench.report import Section, Table
 from tests.bench.rig import page_of

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from millrace.domain.canonical import canonical
-from millrace.domain.streams.privacy import normal_name
+from millrace.ledger.domain.canonical import canonical
+from millrace.streams.domain.privacy import normal_name
 from tests.bench.events import TEXT
 from tests.bench.stream_events import HASHED, POLICY
 

@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from millrace.adapters.memory import MemoryLog, in_turn
-from millrace.application.publish import Emission, Publish
-from millrace.domain import strict_json
-from millrace.runtime.realtime.answers import published, to_json
-from millrace.runtime.realtime.registry import TYPES
-from millrace.runtime.realtime.validate import Valid, validate
+from millrace.ledger.adapters.memory import MemoryLog, in_turn
+from millrace.ledger.domain import strict_json
+from millrace.realtime.application.publish import Emission, Publish
+from millrace.realtime.doors.answers import published, to_json
+from millrace.realtime.doors.registry import TYPES
+from millrace.realtime.doors.validate import Valid, validate
 from millrace.runtime.requests import events_of
 from tests.bench.cpu import MAX_BYTES, memory_commit
 from tests.bench.events import IDENTITY

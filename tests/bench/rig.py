@@ -11,22 +11,22 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from local.emulator import emulator, free_port
-from millrace.adapters.dynamodb.claims import DynamoClaims
-from millrace.adapters.dynamodb.connections import DynamoConnections
-from millrace.adapters.dynamodb.index import DynamoIndex
-from millrace.adapters.dynamodb.log import DynamoLog
-from millrace.adapters.dynamodb.state import DynamoState
-from millrace.adapters.dynamodb.subscriptions import DynamoSubscriptions
-from millrace.adapters.threads import Threads
-from millrace.application.commit import Commit
-from millrace.application.heads import Heads
-from millrace.application.index_partitions import IndexPartitions
-from millrace.domain.ledger import Ledger
-from millrace.domain.page import Draft, Origin, Page, Record
-from millrace.ports import Together
-from millrace.runtime.wiring import pause
-from tests.aws_tables import AwsTables, client_for, create_tables
+from millrace.ledger.adapters.dynamodb.claims import DynamoClaims
+from millrace.ledger.adapters.dynamodb.log import DynamoLog
+from millrace.ledger.adapters.dynamodb.state import DynamoState
+from millrace.ledger.adapters.threads import Threads
+from millrace.ledger.application.commit import Commit
+from millrace.ledger.application.heads import Heads
+from millrace.ledger.domain.names import Ledger
+from millrace.ledger.domain.page import Draft, Origin, Page, Record
+from millrace.ledger.ports import Together
+from millrace.ledger.wiring import pause
+from millrace.live.adapters.dynamodb.connections import DynamoConnections
+from millrace.live.adapters.dynamodb.subscriptions import DynamoSubscriptions
+from millrace.sync.adapters.dynamodb import DynamoIndex
+from millrace.sync.application.index_partitions import IndexPartitions
 from tests.bench.tally import CountedTogether, Tally
+from tests.support.aws_tables import AwsTables, client_for, create_tables
 
 ORIGIN = Origin("bench-client")
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import count
 
-from millrace.application.heads import FRESH_MS
+from millrace.ledger.application.heads import FRESH_MS
 from tests.bench.events import drafts
 from tests.bench.rig import ORIGIN, Rig
 from tests.bench.tally import COMMIT_PATH, Counts

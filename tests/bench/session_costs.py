@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from millrace.adapters.dynamodb.projections import DynamoProjections
-from millrace.adapters.dynamodb.realtime import DynamoRealtime
-from millrace.application.publish import Publish
-from millrace.application.replay import Replay, ReplayPage, ReplayRequest
-from millrace.application.transcripts import STORE_AFTER, Transcripts
-from millrace.domain.instants import instant
-from millrace.domain.ledger import Ledger
-from millrace.domain.subscribe_request import realtime_ledger
-from millrace.ports_realtime import Watermark
+from millrace.ledger.adapters.dynamodb.projections import DynamoProjections
+from millrace.ledger.domain.instants import instant
+from millrace.ledger.domain.names import Ledger, realtime_ledger
+from millrace.realtime.adapters.dynamodb import DynamoRealtime
+from millrace.realtime.application.publish import Publish
+from millrace.realtime.application.replay import Replay, ReplayPage, ReplayRequest
+from millrace.realtime.application.transcripts import STORE_AFTER, Transcripts
+from millrace.realtime.ports import Watermark
 from tests.bench.events import IDENTITY
 from tests.bench.rig import Clock, Rig, Writer
 from tests.bench.session_events import checked, mixed, spoken

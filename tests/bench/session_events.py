@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from infra.realtime_docs import example
-from millrace.application.publish import Emission
-from millrace.domain.transcript import FINAL, PARTIAL
-from millrace.runtime.realtime.registry import TYPES
-from millrace.runtime.realtime.validate import Valid, validate
+from millrace.realtime.application.publish import Emission
+from millrace.realtime.domain.transcript import FINAL, PARTIAL
+from millrace.realtime.doors.registry import TYPES
+from millrace.realtime.doors.validate import Valid, validate
 from tests.bench.events import TEXT
 
 STEP_MS = 200

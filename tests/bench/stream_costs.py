@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from millrace.application.broadcast import FAN_OUT_CONSUMER
-from millrace.application.emit import Emitted
-from millrace.domain.streams.errors import Conflict
+from millrace.ledger.domain.consumers import FAN_OUT_CONSUMER
+from millrace.streams.application.emit import Emitted
+from millrace.streams.domain.errors import Conflict
 from tests.bench.events import IDENTITY
 from tests.bench.rig import Rig
 from tests.bench.scenarios import duplicate, fresh

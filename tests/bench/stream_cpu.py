@@ -10,23 +10,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from millrace.adapters.memory import MemoryLog, MemoryState, in_turn
-from millrace.adapters.memory_streams import MemoryRawValues, MemoryRows, MemoryRuntimes
-from millrace.adapters.sealing import AesSealer
-from millrace.application.announce import Announce
-from millrace.application.emit import Emit, Emitted
-from millrace.application.heads import Heads
-from millrace.application.poll import Poll
-from millrace.domain import strict_json
-from millrace.domain.canonical import canonical
-from millrace.domain.ledger import BUCKET, Ledger
-from millrace.domain.packing import pack, unpack
-from millrace.domain.page import Draft, Page
-from millrace.domain.streams.transition import undone
-from millrace.ports import Run
+from millrace.ledger.adapters.memory import MemoryLog, MemoryState, in_turn
+from millrace.ledger.application.heads import Heads
+from millrace.ledger.domain import strict_json
+from millrace.ledger.domain.canonical import canonical
+from millrace.ledger.domain.names import BUCKET, Ledger
+from millrace.ledger.domain.packing import pack, unpack
+from millrace.ledger.domain.page import Draft, Page
+from millrace.ledger.ports import Run
 from millrace.runtime.requests import events_of
-from millrace.runtime.stream_wiring import new_id
-from millrace.runtime.streams.doors import to_json
+from millrace.streams.adapters.memory import MemoryRawValues, MemoryRows, MemoryRuntimes
+from millrace.streams.adapters.sealing import AesSealer
+from millrace.streams.application.announce import Announce
+from millrace.streams.application.emit import Emit, Emitted
+from millrace.streams.application.poll import Poll
+from millrace.streams.domain.transition import undone
+from millrace.streams.doors.http import to_json
+from millrace.streams.wiring import new_id
 from tests.bench.cpu import MAX_BYTES, memory_commit
 from tests.bench.events import IDENTITY
 from tests.bench.rig import Clock, page_of

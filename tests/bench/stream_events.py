@@ -8,11 +8,11 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from millrace.domain.canonical import canonical
-from millrace.domain.page import Draft
-from millrace.domain.streams.envelope import TRANSITION, check_event
-from millrace.domain.streams.negotiate import CONTRACT_VERSION, Negotiated, negotiate
-from millrace.domain.streams.privacy import Policy, hasher
+from millrace.ledger.domain.canonical import canonical
+from millrace.ledger.domain.page import Draft
+from millrace.streams.domain.envelope import TRANSITION, check_event
+from millrace.streams.domain.negotiate import CONTRACT_VERSION, Negotiated, negotiate
+from millrace.streams.domain.privacy import Policy, hasher
 from tests.bench.events import CONTENT_BYTES, TEXT
 
 RUNTIME, STREAM = "bench-runtime", "bench-stream"

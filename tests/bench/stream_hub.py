@@ -5,21 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from millrace.adapters.dynamodb.rows import DynamoRows
-from millrace.adapters.dynamodb.runtimes import DynamoRuntimes
-from millrace.adapters.keyring import CURRENT, StagedKeys
-from millrace.adapters.memory_streams import MemoryRawValues
-from millrace.adapters.sealing import AesSealer
-from millrace.application.announce import Announce
-from millrace.application.emit import Emit, Emitted
-from millrace.application.heads import Heads
-from millrace.application.markers import Markers
-from millrace.application.poll import Batch, Poll
-from millrace.domain.ledger import BUCKET, Ledger
-from millrace.domain.streams.transition import undone
-from millrace.domain.subscribe_request import stream_ledger
-from millrace.runtime.stream_wiring import new_id, row_nonce
-from millrace.runtime.wiring import pause
+from millrace.ledger.adapters.keyring import CURRENT, StagedKeys
+from millrace.ledger.application.heads import Heads
+from millrace.ledger.domain.names import BUCKET, Ledger, stream_ledger
+from millrace.ledger.wiring import pause
+from millrace.streams.adapters.dynamodb.rows import DynamoRows
+from millrace.streams.adapters.dynamodb.runtimes import DynamoRuntimes
+from millrace.streams.adapters.memory import MemoryRawValues
+from millrace.streams.adapters.sealing import AesSealer
+from millrace.streams.application.announce import Announce
+from millrace.streams.application.emit import Emit, Emitted
+from millrace.streams.application.markers import Markers
+from millrace.streams.application.poll import Batch, Poll
+from millrace.streams.domain.transition import undone
+from millrace.streams.wiring import new_id, row_nonce
 from tests.bench.events import IDENTITY
 from tests.bench.rig import Clock, Rig
 from tests.bench.stream_events import HASHED, NEGOTIATED, POLICY, stream_drafts

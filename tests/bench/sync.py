@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from millrace.application.heads import Heads
-from millrace.application.sync import Sync
-from millrace.domain.ledger import Ledger
-from millrace.domain.page import Draft
-from millrace.domain.sync_read import HTTP_PAGE_BYTES
+from millrace.ledger.application.heads import Heads
+from millrace.ledger.domain.names import Ledger
+from millrace.ledger.domain.page import Draft
+from millrace.sync.application.sync import Sync
+from millrace.sync.domain.read import HTTP_PAGE_BYTES
 from tests.bench.events import drafts
 from tests.bench.report import Figure, Section, Table, at_most
 from tests.bench.rig import ORIGIN, Clock, Rig, own_rig

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from millrace.ports import Together
+from millrace.ledger.ports import Together
 from tests.bench.sizes import item_size, read_units, value_size, write_units
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from millrace.domain.canonical import canonical
+from millrace.ledger.domain.canonical import canonical
 from tests.bench.events import CONTENT_BYTES, KINDS, drafts, items
 from tests.bench.live_costs import BYSTANDERS, EACH_ALL, EACH_ONE, ONE, SPREADS, fan_out, messages, subscribing
 from tests.bench.overhead import overhead, undeflated_units

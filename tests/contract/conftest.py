@@ -8,14 +8,16 @@ from dataclasses import dataclass
 import pytest
 from moto import mock_aws
 
-from millrace.adapters.dynamodb.claims import DynamoClaims
-from millrace.adapters.dynamodb.index import DynamoIndex
-from millrace.adapters.dynamodb.log import DynamoLog
-from millrace.adapters.dynamodb.state import DynamoState
-from millrace.adapters.memory import MemoryClaims, MemoryIndex, MemoryLog, MemoryState, in_turn
-from millrace.adapters.threads import Threads
-from millrace.ports import Claims, Log, PartitionIndex, State, Together
-from tests.aws_tables import client_for, create_tables
+from millrace.ledger.adapters.dynamodb.claims import DynamoClaims
+from millrace.ledger.adapters.dynamodb.log import DynamoLog
+from millrace.ledger.adapters.dynamodb.state import DynamoState
+from millrace.ledger.adapters.memory import MemoryClaims, MemoryLog, MemoryState, in_turn
+from millrace.ledger.adapters.threads import Threads
+from millrace.ledger.ports import Claims, Log, State, Together
+from millrace.sync.adapters.dynamodb import DynamoIndex
+from millrace.sync.adapters.memory import MemoryIndex
+from millrace.sync.ports import PartitionIndex
+from tests.support.aws_tables import client_for, create_tables
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from typing import Any
 
 import httpx
 
-from millrace.adapters.s3_objects import S3Objects
-from millrace.application.snapshots import Snapshots
-from millrace.domain.archive import read_lines
-from millrace.domain.snapshot import PROCESSED, File, Segment
-from millrace.runtime.operator_wiring import Hub as Operator
+from millrace.lake.adapters.s3_objects import S3Objects
+from millrace.lake.application.snapshots import Snapshots
+from millrace.lake.domain.archive import read_lines
+from millrace.lake.domain.snapshot import PROCESSED, File, Segment
+from millrace.operators.wiring import Hub as Operator
 from tests.e2e.conftest import Hub
 
 WAIT_SECONDS = 60

@@ -10,8 +10,8 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from millrace.domain.packing import pack
-from millrace.domain.page import Record
+from millrace.ledger.domain.packing import pack
+from millrace.ledger.domain.page import Record
 from tests.e2e.conftest import Hub
 from tests.e2e.evidence import emulator_home
 from tests.e2e.streams_api import now_ms

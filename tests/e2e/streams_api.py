@@ -12,15 +12,14 @@ from typing import Any
 
 import httpx
 
-from millrace.adapters.dynamodb.log import DynamoLog
-from millrace.adapters.dynamodb.raw_values import DynamoRawValues
-from millrace.adapters.dynamodb.rows import DynamoRows
-from millrace.adapters.dynamodb.runtimes import DynamoRuntimes
-from millrace.adapters.dynamodb.state import DynamoState
-from millrace.adapters.threads import Threads
-from millrace.application.prune import Prune
-from millrace.domain.ledger import Ledger
-from millrace.domain.subscribe_request import stream_ledger
+from millrace.ledger.adapters.dynamodb.log import DynamoLog
+from millrace.ledger.adapters.dynamodb.state import DynamoState
+from millrace.ledger.adapters.threads import Threads
+from millrace.ledger.application.prune import Prune
+from millrace.ledger.domain.names import Ledger, stream_ledger
+from millrace.streams.adapters.dynamodb.raw_values import DynamoRawValues
+from millrace.streams.adapters.dynamodb.rows import DynamoRows
+from millrace.streams.adapters.dynamodb.runtimes import DynamoRuntimes
 from tests.e2e.conftest import Hub
 from tests.e2e.processes import function_processes
 

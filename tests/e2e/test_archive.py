@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from infra.openapi.streams import EXTENSION
-from millrace.domain.archive import read_lines
+from millrace.lake.domain.archive import read_lines
 from tests.e2e.api import item
 from tests.e2e.conftest import Hub
 from tests.e2e.lake import EVENT, archived, done, eventually, operator, sent, session_event

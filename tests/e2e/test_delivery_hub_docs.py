@@ -9,10 +9,10 @@ import re
 import time
 from pathlib import Path
 
-from millrace.domain.delivery.hub_targets import FIELDS
-from millrace.domain.delivery.signing import headers
+from millrace.delivery.domain.hub_targets import FIELDS
+from millrace.delivery.domain.signing import headers
 from tests.e2e.conftest import Hub
-from tests.e2e.shell import paste
+from tests.support.shell import paste
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "delivery-hub.md").read_text()

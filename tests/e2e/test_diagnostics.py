@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from millrace.domain.streams.grant import Grant
-from millrace.ports_streams import RawEntry
+from millrace.streams.domain.grant import Grant
+from millrace.streams.ports import RawEntry
 from tests.e2e.conftest import Hub
 from tests.e2e.streams_api import EVERY_ROLE, Runtime, Stores, code, event, negotiated, now_ms
 

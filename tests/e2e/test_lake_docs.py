@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from tests.e2e.conftest import Hub
-from tests.e2e.shell import paste
 from tests.e2e.test_readme import ROOT, blocks
+from tests.support.shell import paste
 
 
 def pasted(stack: Hub, folder: Path, page: str) -> tuple[list[dict[str, object]], str]:

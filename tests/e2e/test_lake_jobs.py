@@ -9,8 +9,8 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from millrace.application.snapshots import Snapshots
-from millrace.domain.snapshot import EVENTS
+from millrace.lake.application.snapshots import Snapshots
+from millrace.lake.domain.snapshot import EVENTS
 from tests.e2e.api import item
 from tests.e2e.conftest import Hub
 from tests.e2e.lake import archived, done, eventually, operator, sent, session_event

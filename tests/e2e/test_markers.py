@@ -8,12 +8,12 @@ from typing import Any, NoReturn, cast
 
 import pytest
 
-from millrace.application.announce import Announce
-from millrace.application.commit import Commit
-from millrace.application.markers import Markers, marker_group
-from millrace.domain.access import Identity
-from millrace.domain.streams.privacy import Policy
-from millrace.ports_streams import KeyRing
+from millrace.ledger.application.commit import Commit
+from millrace.ledger.domain.access import Identity
+from millrace.ledger.ports import KeyRing
+from millrace.streams.application.announce import Announce
+from millrace.streams.application.markers import Markers, marker_group
+from millrace.streams.domain.privacy import Policy
 from tests.e2e.conftest import Hub
 from tests.e2e.streams_api import TENANT, Runtime, Stores, code, error, negotiated, now_ms
 

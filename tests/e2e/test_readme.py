@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Hub
-from tests.e2e.shell import paste
+from tests.support.shell import paste
 
 ROOT = Path(__file__).parents[2]
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from infra.openapi.streams import EXTENSION
-from millrace.domain.ledger import Ledger
+from millrace.ledger.domain.names import Ledger
 from tests.e2e.api import item
 from tests.e2e.conftest import Hub
 from tests.e2e.lake import done, eventually, operator, processed, sent, session_event

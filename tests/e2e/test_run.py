@@ -24,7 +24,7 @@ from local.emulator import HOST, free_port, port_is_free
 from local.stack import ROOT
 from millrace_client import cli
 from tests.e2e.conftest import Hub
-from tests.e2e.shell import paste
+from tests.support.shell import paste
 
 SECONDS = 60
 

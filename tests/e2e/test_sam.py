@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.translated import ROOT, of_type, read
+from tests.support.translated import ROOT, of_type, read
 
 SOURCE = read("template.yaml")
 FUNCTIONS = sorted(of_type("AWS::Serverless::Function", SOURCE))

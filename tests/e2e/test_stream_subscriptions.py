@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from millrace.domain.page import Origin, Page, Record
+from millrace.ledger.domain.page import Origin, Page, Record
 from tests.e2e.conftest import Hub
 from tests.e2e.streams_api import Runtime, Stores, code, event, negotiated, numbers, sdk_error
 from tests.e2e.test_socket import Socket, opened

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from glue_jobs.workspace import Workspace
-from millrace.domain.snapshot import File
-from millrace.ports_lake import Fetched, Listed
+from millrace.lake.domain.snapshot import File
+from millrace.lake.ports.objects import Fetched, Listed
 
 
 class Killed(Exception):

@@ -15,11 +15,11 @@ from pyspark.sql import SparkSession
 
 from glue_jobs.compact.run import Compact, Report
 from glue_jobs.workspace import DirectWorkspace, Workspace
-from millrace.adapters.directory_objects import DirectoryObjects
-from millrace.application.snapshots import Snapshots
-from millrace.domain.archive import EventWriter, sortable_time
-from millrace.domain.registry import Registry
-from millrace.domain.snapshot import EVENTS, STATISTICS, TRANSCRIPTS, Snapshot
+from millrace.lake.adapters.directory_objects import DirectoryObjects
+from millrace.lake.application.snapshots import Snapshots
+from millrace.lake.domain.archive import EventWriter, sortable_time
+from millrace.lake.domain.registry import Registry
+from millrace.lake.domain.snapshot import EVENTS, STATISTICS, TRANSCRIPTS, Snapshot
 
 NOW = 1_770_000_000_000
 Row = dict[str, Any]

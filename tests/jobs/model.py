@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any
 
-from millrace.domain.canonical import canonical
-from millrace.domain.instants import instant
-from millrace.domain.registry import FALLBACK, Registry
-from millrace.domain.transcript import materialise
+from millrace.lake.domain.registry import FALLBACK, Registry
+from millrace.ledger.domain.canonical import canonical
+from millrace.ledger.domain.instants import instant
+from millrace.realtime.domain.transcript import materialise
 
 Row = dict[str, Any]
 Archive = Mapping[str, Sequence[Row]]

@@ -6,9 +6,9 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from millrace.domain.archive import SUFFIX, EventWriter, sortable_time
-from millrace.domain.instants import utc_text
-from millrace.domain.registry import FALLBACK, Known, Registry
+from millrace.lake.domain.archive import SUFFIX, EventWriter, sortable_time
+from millrace.lake.domain.registry import FALLBACK, Known, Registry
+from millrace.ledger.domain.instants import utc_text
 from tests.jobs.lake import NOW, line
 
 Row = dict[str, Any]

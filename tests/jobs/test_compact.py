@@ -14,10 +14,10 @@ from pyspark.sql import SparkSession
 
 from glue_jobs.compact.run import NOTHING_NEW, OVERTAKEN, PUBLISHED, RejectedEvent
 from glue_jobs.workspace import Workspace
-from millrace.domain.archive import SUFFIX, EventWriter
-from millrace.domain.instants import instant
-from millrace.domain.registry import FALLBACK, QUARANTINE, REJECT, Known, Registry
-from millrace.domain.snapshot import EVENTS, KEYS, PROCESSED, STATISTICS, TRANSCRIPTS
+from millrace.lake.domain.archive import SUFFIX, EventWriter
+from millrace.lake.domain.registry import FALLBACK, QUARANTINE, REJECT, Known, Registry
+from millrace.lake.domain.snapshot import EVENTS, KEYS, PROCESSED, STATISTICS, TRANSCRIPTS
+from millrace.ledger.domain.instants import instant
 from tests.jobs.faults import FaultyWorkspace
 from tests.jobs.lake import Lake, line
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from glue_jobs.compact.main import main
 from glue_jobs.compact.run import NOTHING_NEW, PUBLISHED
-from millrace.domain.snapshot import EVENTS, STATISTICS, TRANSCRIPTS, Snapshot
+from millrace.lake.domain.snapshot import EVENTS, STATISTICS, TRANSCRIPTS, Snapshot
 from tests.jobs.conftest import QUICK_ARGUMENTS
 from tests.jobs.faults import FaultyWorkspace, Killed
 from tests.jobs.lake import Lake, Row

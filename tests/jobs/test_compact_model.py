@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from glue_jobs.read import read_table
-from millrace.domain.snapshot import EVENTS, STATISTICS, TRANSCRIPTS
+from millrace.lake.domain.snapshot import EVENTS, STATISTICS, TRANSCRIPTS
 from tests.jobs.lake import Lake
 from tests.jobs.model import Model, by_text
 from tests.jobs.random_archives import REGISTRY, Archives, as_object

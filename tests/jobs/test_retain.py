@@ -18,13 +18,13 @@ from glue_jobs.literal import literal_rows
 from glue_jobs.retain import transforms
 from glue_jobs.retain.main import main
 from glue_jobs.retain.run import DONE, DRY, NOTHING, Report, Retain
-from millrace.adapters.memory import MemoryLog, MemoryState
-from millrace.application.prune import Prune, Pruned
-from millrace.domain.ledger import Ledger
-from millrace.domain.page import Origin, Page, Record
-from millrace.domain.ranges import Ranges
-from millrace.domain.retention import Release, Request
-from millrace.domain.snapshot import EVENTS, KEYS, PRUNED, STATISTICS
+from millrace.lake.domain.retention import Release, Request
+from millrace.lake.domain.snapshot import EVENTS, KEYS, PRUNED, STATISTICS
+from millrace.ledger.adapters.memory import MemoryLog, MemoryState
+from millrace.ledger.application.prune import Prune, Pruned
+from millrace.ledger.domain.names import Ledger
+from millrace.ledger.domain.page import Origin, Page, Record
+from millrace.ledger.domain.ranges import Ranges
 from tests.jobs.conftest import QUICK_ARGUMENTS
 from tests.jobs.faults import FaultyWorkspace, Killed
 from tests.jobs.lake import NOW, Lake, line

@@ -8,8 +8,8 @@ from pathlib import Path
 import duckdb
 from pyspark.sql import SparkSession
 
-from millrace.domain.registry import FALLBACK, Registry
-from millrace.domain.retention import Request
+from millrace.lake.domain.registry import FALLBACK, Registry
+from millrace.lake.domain.retention import Request
 from tests.jobs.lake import Lake, line
 
 PAGE = (Path(__file__).parents[2] / "docs/tables.md").read_text()

@@ -13,13 +13,13 @@ from glue_jobs.retain.main import main as retain
 from glue_jobs.store import open_store
 from glue_jobs.sweep import sweep
 from glue_jobs.workspace import DirectWorkspace, StagedWorkspace
-from millrace.adapters.memory_objects import MemoryObjects
-from millrace.application.snapshots import Current, Snapshots
-from millrace.domain.archive import EventWriter, sortable_time
-from millrace.domain.errors import BadRequest, Unavailable
-from millrace.domain.retention import Request
-from millrace.domain.snapshot import EVENTS, File, Segment, Snapshot
-from millrace.ports_lake import Fetched
+from millrace.lake.adapters.memory.objects import MemoryObjects
+from millrace.lake.application.snapshots import Current, Snapshots
+from millrace.lake.domain.archive import EventWriter, sortable_time
+from millrace.lake.domain.retention import Request
+from millrace.lake.domain.snapshot import EVENTS, File, Segment, Snapshot
+from millrace.lake.ports.objects import Fetched
+from millrace.ledger.domain.errors import BadRequest, Unavailable
 from tests.jobs.lake import NOW, Lake, line, rows_of
 
 SYNC = "sync#acme#demo"

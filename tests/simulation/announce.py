@@ -10,9 +10,9 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from millrace.adapters.memory_streams import MemoryRuntimes
-from millrace.application.heads import Heads
-from millrace.domain.streams.negotiate import RECEIPT_TERMINALITY, negotiate
+from millrace.ledger.application.heads import Heads
+from millrace.streams.adapters.memory import MemoryRuntimes
+from millrace.streams.domain.negotiate import RECEIPT_TERMINALITY, negotiate
 from tests.simulation.announced import RUNTIME, TENANT, Story
 from tests.simulation.check_announced import check_messages, check_settled
 from tests.simulation.check_markers import check_markers

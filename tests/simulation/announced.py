@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from millrace.application.emit import Result
-from millrace.application.markers import marker_group
-from millrace.domain.ledger import split_key
-from millrace.domain.streams.errors import SdkError
-from millrace.domain.streams.transition import ENDS
-from millrace.ports_streams import Row
+from millrace.ledger.domain.names import split_key
+from millrace.streams.application.emit import Result
+from millrace.streams.application.markers import marker_group
+from millrace.streams.domain.errors import SdkError
+from millrace.streams.domain.transition import ENDS
+from millrace.streams.ports import Row
 from tests.simulation.rows import RecordedLog, Version
 
 TENANT, RUNTIME = "t", "r"

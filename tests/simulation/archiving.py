@@ -13,20 +13,21 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from millrace.adapters.memory_archive import MemoryLanes
-from millrace.adapters.memory_objects import MemoryObjects
-from millrace.application import archive_events as archive_module
-from millrace.application.archive_events import ARCHIVE_CONSUMER, ArchiveEvents
-from millrace.application.commit import Commit
-from millrace.application.gather_archive import Limits
-from millrace.application.heads import Heads
-from millrace.application.prune import Prune
-from millrace.domain import ledger as ledger_module
-from millrace.domain.archive import read_lines
-from millrace.domain.canonical import digest
-from millrace.domain.ledger import Ledger
-from millrace.domain.page import Draft, Origin
-from millrace.ports_archive import Lane
+from millrace.lake.adapters.memory.lanes import MemoryLanes
+from millrace.lake.adapters.memory.objects import MemoryObjects
+from millrace.lake.application import archive_events as archive_module
+from millrace.lake.application.archive_events import ArchiveEvents
+from millrace.lake.application.gather_archive import Limits
+from millrace.lake.domain.archive import read_lines
+from millrace.lake.ports.lanes import Lane
+from millrace.ledger.application.commit import Commit
+from millrace.ledger.application.heads import Heads
+from millrace.ledger.application.prune import Prune
+from millrace.ledger.domain import names as ledger_module
+from millrace.ledger.domain.canonical import digest
+from millrace.ledger.domain.consumers import ARCHIVE_CONSUMER
+from millrace.ledger.domain.names import Ledger
+from millrace.ledger.domain.page import Draft, Origin
 from tests.simulation.scheduler import Killed, Scheduler
 from tests.simulation.tables import FaultyClaims, FaultyLog, FaultyState, Process, Tables, Unlucky
 

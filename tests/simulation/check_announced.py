@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from millrace.application.emit import Emitted, delivery_group
-from millrace.domain.ledger import Ledger, split_key
-from millrace.domain.streams.errors import AlreadyTerminal, Conflict, InvalidState
-from millrace.domain.streams.transition import RANKS
+from millrace.ledger.domain.names import Ledger, split_key
+from millrace.streams.application.emit import Emitted, delivery_group
+from millrace.streams.domain.errors import AlreadyTerminal, Conflict, InvalidState
+from millrace.streams.domain.transition import RANKS
 from tests.simulation.announced import RUNTIME, TENANT, Said, Story, Told, committed
 from tests.simulation.history import broken, chain, check_unique
 from tests.simulation.rows import RecordedRows, RecordedTables

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from millrace.domain.page import Event
+from millrace.ledger.domain.page import Event
 from tests.simulation.history import broken
 from tests.simulation.live import Socket
 

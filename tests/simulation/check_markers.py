@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from millrace.domain.streams.envelope import MARKER_STREAM
-from millrace.domain.streams.errors import Absent, Conflict, SdkError
-from millrace.domain.streams.marker import CREATED, DELETED, MOVED
-from millrace.ports_streams import Row
+from millrace.streams.domain.envelope import MARKER_STREAM
+from millrace.streams.domain.errors import Absent, Conflict, SdkError
+from millrace.streams.domain.marker import CREATED, DELETED, MOVED
+from millrace.streams.ports import Row
 from tests.simulation.announced import MARKERS, Asked, Listed, Story, committed, current_between
 from tests.simulation.history import broken
 from tests.simulation.rows import RecordedTables, Version

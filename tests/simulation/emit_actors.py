@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from millrace.application.emit import Emit
-from millrace.domain.streams.transition import RANKS, STATES, undone
+from millrace.streams.application.emit import Emit
+from millrace.streams.domain.transition import RANKS, STATES, undone
 from tests.simulation.announced import RUNTIME, Said, Story
 from tests.simulation.scheduler import Killed
 from tests.simulation.stage import ME, POLICY, Stage

@@ -6,10 +6,10 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from millrace.application.commit import Outcome
-from millrace.domain.ledger import Ledger
-from millrace.domain.page import Draft, Page
-from millrace.domain.sync_read import SyncPage
+from millrace.ledger.application.commit import Outcome
+from millrace.ledger.domain.names import Ledger
+from millrace.ledger.domain.page import Draft, Page
+from millrace.sync.domain.read import SyncPage
 from tests.simulation.tables import Tables
 
 

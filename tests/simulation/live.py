@@ -6,11 +6,11 @@ import random
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from millrace.adapters.memory_live import MemoryConnections, MemorySubscriptions
-from millrace.domain.errors import Unavailable
-from millrace.domain.ledger import Ledger
-from millrace.domain.page import Event
-from millrace.ports_live import Subscription
+from millrace.ledger.domain.errors import Unavailable
+from millrace.ledger.domain.names import Ledger
+from millrace.ledger.domain.page import Event
+from millrace.live.adapters.memory import MemoryConnections, MemorySubscriptions
+from millrace.live.ports import Subscription
 from tests.simulation.tables import Process
 
 

@@ -8,15 +8,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from millrace.application.answer import Answers
-from millrace.application.broadcast import Broadcast
-from millrace.application.heads import Heads
-from millrace.application.subscribe import Overtaken, Subscribe
-from millrace.application.sync import Sync
-from millrace.domain.access import Identity
-from millrace.domain.ledger import Ledger
-from millrace.domain.page import Event
-from millrace.ports_live import Connection, Subscription
+from millrace.ledger.application.heads import Heads
+from millrace.ledger.domain.access import Identity
+from millrace.ledger.domain.names import Ledger
+from millrace.ledger.domain.page import Event
+from millrace.live.application.answer import Answers
+from millrace.live.application.broadcast import Broadcast
+from millrace.live.application.subscribe import Overtaken, Subscribe
+from millrace.live.ports import Connection, Subscription
+from millrace.sync.application.sync import Sync
 from tests.simulation.check_live import check_socket
 from tests.simulation.history import History
 from tests.simulation.live import FaultySubscriptions, FaultyWire, Net, Socket, render

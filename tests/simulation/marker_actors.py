@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from millrace.application.markers import Markers, SettleMarkers
-from millrace.domain.streams.errors import SdkError
+from millrace.streams.application.markers import Markers, SettleMarkers
+from millrace.streams.domain.errors import SdkError
 from tests.simulation.announced import MARKERS, RUNTIME, Asked, Listed, Story
 from tests.simulation.scheduler import Killed
 from tests.simulation.stage import ME, POLICY, Stage

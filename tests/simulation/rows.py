@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from millrace.adapters.memory import MemoryLog
-from millrace.adapters.memory_streams import MemoryRows, MemoryRuntimes
-from millrace.domain.ledger import Ledger
-from millrace.domain.page import Page
-from millrace.ports_streams import Intent, Row, Runtime
+from millrace.ledger.adapters.memory import MemoryLog
+from millrace.ledger.domain.names import Ledger
+from millrace.ledger.domain.page import Page
+from millrace.streams.adapters.memory import MemoryRows, MemoryRuntimes
+from millrace.streams.ports import Intent, Row, Runtime
 from tests.simulation.scheduler import Killed
 from tests.simulation.tables import Process, Tables
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from millrace.adapters.memory_streams import MemoryRuntimes
-from millrace.application.announce import Announce
-from millrace.application.commit import Commit
-from millrace.application.heads import Heads
-from millrace.domain.access import Identity
-from millrace.domain.streams.privacy import Policy, hasher
+from millrace.ledger.application.commit import Commit
+from millrace.ledger.application.heads import Heads
+from millrace.ledger.domain.access import Identity
+from millrace.streams.adapters.memory import MemoryRuntimes
+from millrace.streams.application.announce import Announce
+from millrace.streams.domain.privacy import Policy, hasher
 from tests.simulation.announced import TENANT
 from tests.simulation.rows import FaultyRows, FaultyRuntimes, Mortal, RecordedTables
 from tests.simulation.scheduler import Scheduler

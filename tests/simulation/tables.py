@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from millrace.adapters.memory import MemoryClaims, MemoryIndex, MemoryLog, MemoryState
-from millrace.domain.errors import Throttled, Unavailable
-from millrace.domain.ledger import Ledger
-from millrace.domain.page import Page
-from millrace.ports import Claim, Claimed, IndexRow, IndexRows, Marks, Run
+from millrace.ledger.adapters.memory import MemoryClaims, MemoryLog, MemoryState
+from millrace.ledger.domain.errors import Throttled, Unavailable
+from millrace.ledger.domain.names import Ledger
+from millrace.ledger.domain.page import Page
+from millrace.ledger.ports import Claim, Claimed, Marks, Run
+from millrace.sync.adapters.memory import MemoryIndex
+from millrace.sync.ports import IndexRow, IndexRows
 from tests.simulation.scheduler import Killed, Scheduler
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from tests.simulation.test_simulation import PACKAGE, ROOT, plant
 
 SEEDS = 1_000
 PLANTED_SEEDS = 6_000
-CODE = "application/archive_events.py"
+CODE = "lake/application/archive_events.py"
 BUGS = (
     Bug(
         "what is reserved is decided by one conditional write",

@@ -7,24 +7,24 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from millrace.adapters.memory import MemoryDoorbell
-from millrace.application import announce as announce_module
-from millrace.application import broadcast as broadcast_module
-from millrace.application import commit as commit_module
-from millrace.application import heads as heads_module
-from millrace.application import subscribe as subscribe_module
-from millrace.application.broadcast import FAN_OUT_CONSUMER
-from millrace.application.commit import Commit
-from millrace.application.heads import Heads
-from millrace.application.index_partitions import IndexPartitions
-from millrace.application.prune import Prune
-from millrace.application.sweep import Sweep, Watch
-from millrace.application.sync import INDEX_CONSUMER, Sync
-from millrace.domain import ledger as ledger_module
-from millrace.domain.canonical import digest
-from millrace.domain.ledger import Ledger
-from millrace.domain.page import Draft, Origin
-from millrace.domain.sync_read import SyncPage
+from millrace.ledger.adapters.memory import MemoryDoorbell
+from millrace.ledger.application import commit as commit_module
+from millrace.ledger.application import heads as heads_module
+from millrace.ledger.application.commit import Commit
+from millrace.ledger.application.heads import Heads
+from millrace.ledger.application.prune import Prune
+from millrace.ledger.application.sweep import Sweep, Watch
+from millrace.ledger.domain import names as ledger_module
+from millrace.ledger.domain.canonical import digest
+from millrace.ledger.domain.consumers import FAN_OUT_CONSUMER, INDEX_CONSUMER
+from millrace.ledger.domain.names import Ledger
+from millrace.ledger.domain.page import Draft, Origin
+from millrace.live.application import broadcast as broadcast_module
+from millrace.live.application import subscribe as subscribe_module
+from millrace.streams.application import announce as announce_module
+from millrace.sync.application.index_partitions import IndexPartitions
+from millrace.sync.application.sync import Sync
+from millrace.sync.domain.read import SyncPage
 from tests.simulation.history import Answer, Cycle, Held, History, broken, check, held
 from tests.simulation.live_actors import Live
 from tests.simulation.scheduler import Killed, Scheduler

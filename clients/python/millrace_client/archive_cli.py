@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
-from millrace.domain.errors import MillraceError
+from millrace.ledger.domain.errors import MillraceError
 from millrace_client.errors import Unreachable
 from millrace_client.hub_access import Region, Stack, open_hub
 from millrace_client.options import JsonOutput

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from millrace.domain import strict_json
-from millrace.domain.errors import BadRequest, TooLarge
+from millrace.ledger.domain import strict_json
+from millrace.ledger.domain.errors import BadRequest, TooLarge
 from millrace_client.errors import Usage
 from millrace_client.events import BATCH, MOST_BYTES
 from millrace_client.protocol import Json, compact

@@ -9,8 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from millrace.domain import strict_json
-from millrace.domain.errors import BadRequest, TooLarge
+from millrace.ledger.domain import strict_json
+from millrace.ledger.domain.errors import BadRequest, TooLarge
 from millrace_client.errors import Usage
 
 BATCH = 100

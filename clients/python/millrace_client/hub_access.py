@@ -12,7 +12,7 @@ from millrace_client.errors import NoHub, Unreachable, Usage
 from millrace_client.local_stack import STACK_FILE, folder_of
 
 if TYPE_CHECKING:
-    from millrace.runtime.operator_wiring import Hub
+    from millrace.operators.wiring import Hub
 
 Stack = Annotated[
     str | None,
@@ -30,7 +30,7 @@ def _local() -> Hub:
     folder = folder_of()
     if folder is None:
         raise NoHub("No hub runs here: start one with `make run`, or name one with --stack.")
-    from millrace.adapters.operator_clients import local_tables  # noqa: PLC0415 - it brings boto3, slow to import
+    from millrace.operators.adapters import local_tables  # noqa: PLC0415 - it brings boto3, slow to import
 
     file = folder / STACK_FILE
     try:
@@ -58,9 +58,9 @@ def _deployed(stack: str, region: str | None) -> Hub:
 
 
 def _hub(settings: Mapping[str, Any], tables: Mapping[str, str], bucket: str) -> Hub:
-    from millrace.adapters.lake_store import open_objects  # noqa: PLC0415
-    from millrace.adapters.operator_clients import dynamodb_client  # noqa: PLC0415
-    from millrace.runtime.operator_wiring import Hub  # noqa: PLC0415
+    from millrace.lake.adapters.store import open_objects  # noqa: PLC0415
+    from millrace.operators.adapters import dynamodb_client  # noqa: PLC0415
+    from millrace.operators.wiring import Hub  # noqa: PLC0415
 
     objects = open_objects(f"s3://{bucket}", **settings)
     return Hub(dynamodb_client(**settings), tables["log"], tables["state"], tables["delivery"], objects)

@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
-from millrace.application.quarantine import Entry, ListQuarantine, Redrive, ShowQuarantined
+from millrace.lake.application.quarantine import Entry, ListQuarantine, Redrive, ShowQuarantined
 from millrace_client.errors import Usage
 from millrace_client.options import JsonOutput
 from millrace_client.output import err, out

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from millrace.application.registries import put_registry, stored_registry
+from millrace.lake.application.registries import put_registry, stored_registry
 from millrace_client.errors import Usage
 from millrace_client.options import JsonOutput
 from millrace_client.output import err

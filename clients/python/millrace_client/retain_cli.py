@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from millrace.domain.errors import MillraceError
+from millrace.ledger.domain.errors import MillraceError
 from millrace_client.errors import Unreachable, Usage
 from millrace_client.hub_access import Region, Stack, open_hub
 from millrace_client.options import JsonOutput

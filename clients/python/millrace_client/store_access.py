@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from millrace.adapters.lake_store import open_objects
-from millrace.domain.errors import MillraceError, Rejected, Unavailable
-from millrace.ports_lake import Objects
+from millrace.lake.adapters.store import open_objects
+from millrace.lake.ports.objects import Objects
+from millrace.ledger.domain.errors import MillraceError, Rejected, Unavailable
 from millrace_client import local_stack
 from millrace_client.errors import Refused, Unreachable, Usage
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from millrace.domain.errors import Unavailable
-from millrace.ports_delivery import Archived
+from millrace.delivery.ports.deliveries import Archived
+from millrace.ledger.domain.errors import Unavailable
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from millrace.application.capture import Capture, Report
-from millrace.domain.delivery.events import captured
+from millrace.delivery.application.capture import Capture, Report
+from millrace.delivery.domain.events import captured
 from millrace_client.delivery.config import default_home, load_to_capture
 from millrace_client.delivery.database import Database
 from millrace_client.delivery.journal import SqliteJournal
@@ -34,7 +34,7 @@ class LocalJournal:
     def capture(
         self, events: Event | Iterable[Event], *, coalesce_key: str | None = None, opt_out: bool = False
     ) -> Report:
-        """All of them or none. Raises `BadRequest`, `TooLarge` or `Conflict` of `millrace.domain.errors`."""
+        """All of them or none. Raises `BadRequest`, `TooLarge` or `Conflict` of `millrace.ledger.domain.errors`."""
         given = [events] if isinstance(events, Mapping | str | bytes) else list(events)
         return self._capture([captured(_raw(event), coalesce_key) for event in given], opt_out=opt_out)
 

@@ -11,10 +11,10 @@ from typing import Annotated
 
 import typer
 
-from millrace.application.capture import Capture, Report
-from millrace.domain import strict_json
-from millrace.domain.delivery.events import MOST_EVENT_BYTES, Captured, captured
-from millrace.domain.errors import BadRequest, TooLarge
+from millrace.delivery.application.capture import Capture, Report
+from millrace.delivery.domain.events import MOST_EVENT_BYTES, Captured, captured
+from millrace.ledger.domain import strict_json
+from millrace.ledger.domain.errors import BadRequest, TooLarge
 from millrace_client.connection import World
 from millrace_client.delivery.config import default_home, load_to_capture
 from millrace_client.delivery.database import Database

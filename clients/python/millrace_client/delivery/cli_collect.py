@@ -12,8 +12,8 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from millrace.application.collect import Archive, Collected, Gc
-from millrace.application.retry_delivery import Retry
+from millrace.delivery.application.collect import Archive, Collected, Gc
+from millrace.delivery.application.retry_delivery import Retry
 from millrace_client.delivery.archive_file import ArchiveFolder
 from millrace_client.delivery.database import Database
 from millrace_client.delivery.journal import SqliteJournal

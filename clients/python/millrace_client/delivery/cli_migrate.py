@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Column, Table
 
-from millrace.application.migrate import GONE, UNKNOWN, Migrate, Migrated, SourceReport
+from millrace.delivery.application.migrate import GONE, UNKNOWN, Migrate, Migrated, SourceReport
 from millrace_client.delivery.imports import SqliteImports
 from millrace_client.delivery.lock import drain_lock
 from millrace_client.delivery.options import Home, plainly, session_of

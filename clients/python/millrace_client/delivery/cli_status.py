@@ -11,9 +11,9 @@ import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
-from millrace.application.collect import Gc
-from millrace.application.delivery_status import SUGGEST_BYTES, DeliveryStatus
-from millrace.domain.errors import MillraceError
+from millrace.delivery.application.collect import Gc
+from millrace.delivery.application.delivery_status import SUGGEST_BYTES, DeliveryStatus
+from millrace.ledger.domain.errors import MillraceError
 from millrace_client.delivery.database import Database
 from millrace_client.delivery.imports import SqliteImports
 from millrace_client.delivery.journal import SqliteJournal

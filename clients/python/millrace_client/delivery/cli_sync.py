@@ -12,9 +12,9 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
 
-from millrace.domain.delivery.signing import new_secret
-from millrace.domain.delivery.states import Status
-from millrace.domain.delivery.targets import Blocked, Definition
+from millrace.delivery.domain.signing import new_secret
+from millrace.delivery.domain.states import Status
+from millrace.delivery.domain.targets import Blocked, Definition
 from millrace_client.delivery.cli_collect import archive, gc, retry
 from millrace_client.delivery.cli_migrate import migrate
 from millrace_client.delivery.cli_status import status

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from millrace.domain.delivery import signing
-from millrace.domain.delivery.addresses import Reach
-from millrace.domain.delivery.families import Families, Family, families
-from millrace.domain.delivery.targets import Definition, Kind, definition
-from millrace.domain.errors import BadRequest, Rejected
+from millrace.delivery.domain import signing
+from millrace.delivery.domain.addresses import Reach
+from millrace.delivery.domain.families import Families, Family, families
+from millrace.delivery.domain.targets import Definition, Kind, definition
+from millrace.ledger.domain.errors import BadRequest, Rejected
 from millrace_client.errors import Usage
 
 FILE = "config.toml"

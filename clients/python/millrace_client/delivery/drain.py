@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from millrace.application.dispatch import Dispatch, Drained
-from millrace.domain.delivery.targets import Blocked, Definition
+from millrace.delivery.application.dispatch import Dispatch, Drained
+from millrace.delivery.domain.targets import Blocked, Definition
 from millrace_client.delivery.database import Database
 from millrace_client.delivery.journal import SqliteJournal
 from millrace_client.delivery.ledger import SqliteLedger

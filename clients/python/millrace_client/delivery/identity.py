@@ -8,8 +8,8 @@ from typing import Any
 
 import jwt
 
-from millrace.domain.delivery.authority import ENABLE_VARIABLE, Claims, ResolvedSyncTarget, sync_enabled
-from millrace.domain.delivery.targets import Blocked
+from millrace.delivery.domain.authority import ENABLE_VARIABLE, Claims, ResolvedSyncTarget, sync_enabled
+from millrace.delivery.domain.targets import Blocked
 
 
 @dataclass(frozen=True, slots=True)

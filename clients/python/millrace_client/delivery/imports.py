@@ -7,9 +7,9 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from millrace.domain.delivery.events import captured
-from millrace.domain.errors import Conflict, NotFound, Rejected
-from millrace.ports_migration import Import, Imported, MigrationConflict, Source, Unreadable
+from millrace.delivery.domain.events import captured
+from millrace.delivery.ports.migration import Import, Imported, MigrationConflict, Source, Unreadable
+from millrace.ledger.domain.errors import Conflict, NotFound, Rejected
 from millrace_client.delivery.database import Database
 from millrace_client.delivery.journal import insert, stored_digest, write_audit
 

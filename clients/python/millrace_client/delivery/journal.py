@@ -6,12 +6,12 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from millrace.domain.delivery.events import Captured
-from millrace.domain.delivery.families import Families, Family
-from millrace.domain.delivery.states import Delivery
-from millrace.domain.delivery.targets import Target
-from millrace.domain.errors import Conflict
-from millrace.ports_delivery import Retained, Taken
+from millrace.delivery.domain.events import Captured
+from millrace.delivery.domain.families import Families, Family
+from millrace.delivery.domain.states import Delivery
+from millrace.delivery.domain.targets import Target
+from millrace.delivery.ports.deliveries import Retained, Taken
+from millrace.ledger.domain.errors import Conflict
 from millrace_client.delivery import rows
 from millrace_client.delivery.database import Database
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
-from millrace.domain.delivery.families import Family
-from millrace.domain.delivery.states import Delivery, Status
-from millrace.domain.delivery.targets import Target
-from millrace.ports_delivery import START, Found, Pick, Place, Selection
+from millrace.delivery.domain.families import Family
+from millrace.delivery.domain.states import Delivery, Status
+from millrace.delivery.domain.targets import Target
+from millrace.delivery.ports.deliveries import START, Found, Pick, Place, Selection
 from millrace_client.delivery import rows
 from millrace_client.delivery.database import Database
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ParamSpec
 
 import typer
 
-from millrace.domain.errors import BadRequest, MillraceError, TooLarge
+from millrace.ledger.domain.errors import BadRequest, MillraceError, TooLarge
 from millrace_client.connection import World
 from millrace_client.delivery.config import default_home
 from millrace_client.delivery.session import Session, open_session

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from millrace.domain.delivery.families import Family
-from millrace.domain.delivery.states import Status
-from millrace.domain.delivery.targets import Target
-from millrace.ports_delivery import JournalCounts, TargetCounts
+from millrace.delivery.domain.families import Family
+from millrace.delivery.domain.states import Status
+from millrace.delivery.domain.targets import Target
+from millrace.delivery.ports.deliveries import JournalCounts, TargetCounts
 from millrace_client.delivery import rows
 from millrace_client.delivery.database import Database
 

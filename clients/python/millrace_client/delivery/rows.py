@@ -6,9 +6,9 @@ import json
 import sqlite3
 from typing import Any
 
-from millrace.domain.delivery.circuit import Circuit
-from millrace.domain.delivery.states import Delivery, Status
-from millrace.domain.delivery.targets import Target, TargetState
+from millrace.delivery.domain.circuit import Circuit
+from millrace.delivery.domain.states import Delivery, Status
+from millrace.delivery.domain.targets import Target, TargetState
 
 DELIVERY = "d.status, d.attempts, d.first_ms, d.last_ms, d.next_ms, d.error"
 TARGET = "id, kind, url, prefixes, start_at"

@@ -11,18 +11,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from millrace.domain.delivery.addresses import Reach
-from millrace.domain.delivery.authority import Claims, ResolvedSyncTarget, resolve, target_id, unresolved
-from millrace.domain.delivery.targets import Blocked, Definition, Kind, Target
-from millrace.domain.errors import Rejected
-from millrace.ports_delivery import DeliveryReceiver
+from millrace.delivery.domain.addresses import Reach
+from millrace.delivery.domain.authority import Claims, ResolvedSyncTarget, resolve, target_id, unresolved
+from millrace.delivery.domain.targets import Blocked, Definition, Kind, Target
+from millrace.delivery.ports.deliveries import DeliveryReceiver
+from millrace.ledger.domain.errors import Rejected
 from millrace_client.delivery.config import Config, load
 from millrace_client.delivery.database import Database
 from millrace_client.delivery.identity import TokenClaims, read_token, teamspace_gate
 from millrace_client.errors import Usage
 
 if TYPE_CHECKING:
-    from millrace.adapters.outbound import Outbound
+    from millrace.delivery.adapters.outbound import Outbound
 
 
 def now_ms() -> int:
@@ -31,7 +31,7 @@ def now_ms() -> int:
 
 def outbound(reach: Reach) -> Outbound:
     # Only what sends needs urllib3, and it is slow to import.
-    from millrace.adapters.forgiving import Forgiving  # noqa: PLC0415
+    from millrace.delivery.adapters.forgiving import Forgiving  # noqa: PLC0415
 
     return Forgiving(reach)
 
@@ -89,8 +89,8 @@ class Session:
         return teamspace_gate(self.authority, self.identity, self.around.environment, self.around.clock() / 1000)
 
     def receiver(self, one: Definition) -> DeliveryReceiver:
-        from millrace.adapters.receivers import External, Stub, Teamspace, stub_at  # noqa: PLC0415
-        from millrace.adapters.stub_inbox import StubInbox  # noqa: PLC0415
+        from millrace.delivery.adapters.receivers import External, Stub, Teamspace, stub_at  # noqa: PLC0415
+        from millrace.delivery.adapters.stub_inbox import StubInbox  # noqa: PLC0415
 
         clock, reach = self.around.clock, self.config.reach
         if one.kind is Kind.TEAMSPACE:

@@ -9,8 +9,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from millrace.domain.errors import BadRequest, Unavailable
-from millrace.ports_migration import Contents, Queued, Source
+from millrace.delivery.ports.migration import Contents, Queued, Source
+from millrace.ledger.domain.errors import BadRequest, Unavailable
 
 LEGACY = "queue.db"
 BUSY_SECONDS = 1.0

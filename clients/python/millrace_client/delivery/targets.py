@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from millrace.domain.delivery.circuit import Circuit
-from millrace.domain.delivery.targets import Blocked, Target, TargetState
+from millrace.delivery.domain.circuit import Circuit
+from millrace.delivery.domain.targets import Blocked, Target, TargetState
 from millrace_client.delivery import rows
 from millrace_client.delivery.database import Database
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any
 
-from millrace.domain import strict_json
-from millrace.domain.access import Identity
-from millrace.domain.errors import AuthFailed, BadRequest, MillraceError
-from millrace.runtime import observe, settings, wiring
+from millrace.ledger.domain import strict_json
+from millrace.ledger.domain.access import Identity
+from millrace.ledger.domain.errors import AuthFailed, BadRequest, MillraceError
+from millrace.runtime import bearer, observe, settings
 
 MAX_BODY_BYTES = 1024 * 1024
 MAX_TOKEN_BYTES = 8 * 1024
@@ -71,7 +71,7 @@ class Request:
             raise AuthFailed("Send the header Authorization: Bearer <token>.", field="authorization")
         if len(token) > MAX_TOKEN_BYTES:
             raise AuthFailed("The token is too long.", field="authorization")
-        identity = wiring.tokens().verify(token.strip())
+        identity = bearer.tokens().verify(token.strip())
         self.noted.update(client_id=identity.client_id, tenant=identity.tenant)
         return identity
 

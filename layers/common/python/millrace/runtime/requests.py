@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from millrace.domain.errors import BadRequest
-from millrace.domain.sync_submit import kind_of
+from millrace.ledger.domain.errors import BadRequest
+from millrace.ledger.domain.kinds import kind_of
 
 MAX_BATCH = 100
 

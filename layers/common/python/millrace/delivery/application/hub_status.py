@@ -1,0 +1,123 @@
+"""Hub status: which target has which event, why the rest is not there, and what to do (D11).
+
+The sections are those of a client's journal, so that one reader understands both; what only a client has is empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from millrace.delivery.application.inspect_deliveries import told
+from millrace.delivery.application.manage_targets import ManageTargets
+from millrace.delivery.domain.authority import Claims, unresolved
+from millrace.delivery.domain.inbox import journal
+from millrace.delivery.domain.states import Status
+from millrace.delivery.domain.targets import Target
+from millrace.delivery.ports.targets import Agenda, Kept, Listing, Positions
+from millrace.ledger.application.heads import Heads, newest
+from millrace.ledger.domain.access import OPERATOR, Identity
+from millrace.ledger.domain.names import join_key
+from millrace.ledger.ports import Log, State
+
+MOST_TERMINAL = 100
+UNDELIVERED = (Status.PENDING, Status.REJECTED, Status.TRANSIENT, Status.TERMINAL_FAILED)
+NO_QUEUE = {"path": None, "event_count": 0, "body_upload_count": 0}
+
+Section = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class HubStatus:
+    targets: ManageTargets
+    listing: Listing
+    positions: Positions
+    agenda: Agenda
+    log: Log
+    state: State
+    heads: Heads
+    clock: Callable[[], int]
+
+    def __call__(self, identity: Identity) -> Section:
+        identity.require(OPERATOR)
+        kept = self.targets.directory.of(identity.tenant)
+        shown = [self._target(identity, one) for one in kept]
+        events = self._journal(identity, kept)
+        ledger = self._ledger(identity, shown) | {"retained_event_count": events["retained_event_count"]}
+        terminal = ledger["terminal_failed_count"]
+        well = not terminal and not any(one["paused"] or one["blocked"] for one in shown)
+        return {
+            "ok": well,
+            "exit_code": 0 if well else 1,
+            "auth_required": True,
+            "auth_present": True,
+            "active_queue": NO_QUEUE,
+            "legacy_queue": NO_QUEUE,
+            "target_authority": {
+                **unresolved(None, {}, Claims(identity.client_id, identity.team_slug)).as_json(),
+                "error": None,
+            },
+            "event_journal": events,
+            "delivery_targets": shown,
+            "delivery_ledger": ledger,
+            "migration_conflicts": {"open_count": 0, "conflicts": []},
+            "terminal_failures": {"count": terminal, "failures": self._failures(kept)},
+            "body_upload_compatibility": {"body_upload_count": 0, "body_upload_failure_count": 0},
+        }
+
+    def _journal(self, identity: Identity, kept: Sequence[Kept]) -> Section:
+        """Of the token's team. Retention is the hub's gc, so it suggests none."""
+        ledger = journal(identity.tenant, identity.team_slug)
+        marks = self.state.marks(ledger)
+        head = newest(self.log, self.heads, ledger, marks.hint)
+        return {
+            "captured_event_count": head,
+            "retained_event_count": max(0, head - marks.floor + 1),
+            "drain_blocked": [
+                {
+                    "target": one.target.id,
+                    "reason": one.state.blocked,
+                    "detail": one.state.blocked_detail,
+                    "since_ms": one.state.blocked_ms,
+                }
+                for one in kept
+                if one.state.blocked
+            ],
+            "suggestion": None,
+        }
+
+    def _ledger(self, identity: Identity, shown: list[Section]) -> Section:
+        now = {one["target_id"] for one in shown}
+        former = [id_ for id_ in self.targets.directory.former(identity.tenant) if id_ not in now]
+        return {
+            "current_target_delivered_count": sum(one["delivered_count"] for one in shown),
+            "previous_target_delivered_count": sum(
+                self._delivered(Target(join_key(identity.tenant, id_), "")) for id_ in former
+            ),
+            "terminal_failed_count": sum(one["deliveries"][Status.TERMINAL_FAILED] for one in shown),
+            "by_status": {
+                status.value: sum(one["deliveries"][status.value] for one in shown) for status in UNDELIVERED
+            },
+        }
+
+    def _target(self, identity: Identity, kept: Kept) -> Section:
+        target = kept.target.target()
+        counts = self.listing.counts(target.id)
+        return {
+            **self.targets.get(identity, kept.target.id),
+            "delivered_count": self._delivered(target),
+            "deliveries": {status.value: counts.get(status, 0) for status in UNDELIVERED},
+            "has_due": self.agenda.has_due(target, self.clock()),
+        }
+
+    def _delivered(self, target: Target) -> int:
+        return sum(position.delivered for _, position in self.positions.all(target))
+
+    def _failures(self, kept: Sequence[Kept]) -> list[Section]:
+        found = [
+            {"target_id": one.target.id, **told(found)}
+            for one in kept
+            for found in self.listing.page(one.target.key, Status.TERMINAL_FAILED, "", MOST_TERMINAL).found
+        ]
+        return found[:MOST_TERMINAL]

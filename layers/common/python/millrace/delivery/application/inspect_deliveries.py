@@ -1,0 +1,59 @@
+"""Inspect deliveries: what became of each event at a target, and another try by hand (D4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from millrace.delivery.application.manage_targets import ManageTargets
+from millrace.delivery.application.retry_delivery import Retry
+from millrace.delivery.domain.sources import place_of
+from millrace.delivery.domain.states import Status
+from millrace.delivery.ports.deliveries import Found
+from millrace.delivery.ports.targets import Listing, Wake, Wakes
+from millrace.ledger.domain.access import OPERATOR, Identity
+from millrace.ledger.domain.errors import BadRequest
+
+Section = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class InspectDeliveries:
+    targets: ManageTargets
+    listing: Listing
+    retrying: Retry
+    wakes: Wakes
+
+    def page(self, identity: Identity, target_id: str, status: str | None, after: str, limit: int) -> Section:
+        identity.require(OPERATOR)
+        if status is not None and status not in set(Status):
+            raise BadRequest(f"status is one of {', '.join(Status)}.", field="status")
+        key = self.targets.find(identity, target_id).target.key
+        page = self.listing.page(key, Status(status) if status else None, after, limit)
+        return {"deliveries": [told(found) for found in page.found], "next_after": page.after}
+
+    def retry(self, identity: Identity, target_id: str, event_id: str) -> Section:
+        """Raises `NotFound` if it was never attempted, `Conflict` if there is nothing to retry."""
+        identity.require(OPERATOR)
+        if not event_id:
+            raise BadRequest("event_id is missing.", field="event_id")
+        found = self.retrying(self.targets.find(identity, target_id).target.key, event_id)
+        self.wakes.send([Wake(identity.tenant, target_id, (found.ledger,))])
+        return {"event_id": event_id, "target_id": target_id, "retried": True}
+
+
+def told(found: Found) -> Section:
+    place, one = place_of(found.ledger), found.delivery
+    return {
+        "event_id": found.event_id,
+        "event_type": found.event_type or None,
+        "contract": place.contract,
+        "scope": place.scope,
+        "position": found.position,
+        "status": one.status.value,
+        "attempts": one.attempts,
+        "first_ms": one.first_ms,
+        "last_ms": one.last_ms,
+        "next_ms": one.next_ms,
+        "error": one.error or None,
+    }

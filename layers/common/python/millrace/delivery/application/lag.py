@@ -1,0 +1,96 @@
+"""Lag: in which ledgers a target is behind, whatever became of the doorbells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+
+from millrace.delivery.domain.hub_targets import HubTarget
+from millrace.delivery.domain.sources import place_of
+from millrace.delivery.ports.targets import Directory, Kept, Position, Positions, Wake, Wakes
+from millrace.ledger.domain.names import Ledger
+from millrace.ledger.ports import Log, State, Together
+
+SIDE_BY_SIDE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    log: Log
+    state: State
+    positions: Positions
+    together: Together
+    clock: Callable[[], int]
+
+    def of(self, target: HubTarget, late_ms: int = 0) -> Iterator[str]:
+        """Every ledger that the target hears of and has not read to the end, starting anywhere."""
+        mine = (ledger for ledger in self.state.ledgers() if _concerns(target, ledger.name))
+        while some := list(islice(mine, SIDE_BY_SIDE)):
+            yield from self.among(target, some, late_ms)
+
+    def among(self, target: HubTarget, ledgers: Sequence[Ledger], late_ms: int = 0) -> list[str]:
+        """Of these ledgers, those that it has not read to the end, and should have so long ago."""
+        known = self.positions.of(target.target(), [ledger.name for ledger in ledgers])
+        calls = [partial(self._is_behind, ledger, known.get(ledger.name), late_ms) for ledger in ledgers]
+        return [ledger.name for ledger, behind in zip(ledgers, self.together(calls), strict=True) if behind]
+
+    def _is_behind(self, ledger: Ledger, position: Position | None, late_ms: int) -> bool:
+        at = position.at if position and position.at else self.state.marks(ledger).floor - 1
+        page = self.log.holding(ledger, at + 1)
+        return page is not None and page.end > at and page.time_ms <= self.clock() - late_ms
+
+
+@dataclass(frozen=True, slots=True)
+class SweepTargets:
+    """Wake every target that is late in a ledger: its doorbell was lost."""
+
+    lag: Lag
+    directory: Directory
+    wakes: Wakes
+    late_ms: int
+    clock: Callable[[], int]
+    may_go_on: Callable[[], bool]
+
+    def __call__(self) -> int:
+        """Returns how many wake-ups were sent. One pass over the registry, whatever the number of targets."""
+        targets = {tenant: self._willing(tenant) for tenant in self.directory.tenants()}
+        targets = {tenant: some for tenant, some in targets.items() if some}
+        ledgers = iter(self.lag.state.ledgers() if targets else ())
+        sent = 0
+        while self.may_go_on() and (some := list(islice(ledgers, SIDE_BY_SIDE))):
+            wakes = list(self._late(targets, some))
+            if wakes:
+                self.wakes.send(wakes)
+            sent += len(wakes)
+        return sent
+
+    def _willing(self, tenant: str) -> list[HubTarget]:
+        return [kept.target for kept in self.directory.of(tenant) if is_willing(kept, self.clock())]
+
+    def _late(self, targets: dict[str, list[HubTarget]], ledgers: Sequence[Ledger]) -> Iterator[Wake]:
+        for tenant in {place_of(ledger.name).tenant for ledger in ledgers} & targets.keys():
+            for target in targets[tenant]:
+                mine = [ledger for ledger in ledgers if _concerns(target, ledger.name)]
+                late = self.lag.among(target, mine, self.late_ms) if mine else []
+                if late:
+                    yield Wake(tenant, target.id, tuple(late))
+
+
+def is_willing(kept: Kept, now_ms: int) -> bool:
+    """Neither paused nor left alone for now."""
+    return not kept.target.paused and not kept.state.paused_why and kept.state.circuit.allows(now_ms)
+
+
+def wakes_for(targets: Iterable[Kept], ledgers: Sequence[str]) -> Iterator[Wake]:
+    """Of one tenant: a wake-up for each target that hears of one of its ledgers. A paused one is not woken: when it
+    goes on it looks for itself."""
+    for kept in targets:
+        mine = tuple(ledger for ledger in ledgers if _concerns(kept.target, ledger))
+        if mine and not kept.target.paused and not kept.state.paused_why:
+            yield Wake(kept.target.tenant, kept.target.id, mine)
+
+
+def _concerns(target: HubTarget, ledger: str) -> bool:
+    return place_of(ledger).tenant == target.tenant and target.hears(ledger)

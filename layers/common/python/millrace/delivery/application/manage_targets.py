@@ -1,0 +1,132 @@
+"""Manage targets: what an operator puts, sees, deletes and drains (D6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from millrace.delivery.domain.circuit import Circuit
+from millrace.delivery.domain.hub_targets import (
+    HubTarget,
+    SecretSet,
+    SecretsLost,
+    check_secrets,
+    check_target,
+    check_target_id,
+)
+from millrace.delivery.domain.sources import place_of
+from millrace.delivery.ports.deliveries import TargetStates
+from millrace.delivery.ports.targets import Directory, Kept, Positions, Secrets, Wake, Wakes
+from millrace.ledger.application.heads import Heads, newest
+from millrace.ledger.domain.access import OPERATOR, Identity
+from millrace.ledger.domain.errors import Conflict, NotFound
+from millrace.ledger.domain.names import Ledger
+from millrace.ledger.ports import Log, State, Together
+
+SIDE_BY_SIDE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class ManageTargets:
+    directory: Directory
+    states: TargetStates
+    secrets: Secrets
+    positions: Positions
+    wakes: Wakes
+    log: Log
+    state: State
+    heads: Heads
+    together: Together
+    clock: Callable[[], int]
+    loopback: bool
+    """Whether targets on this machine are allowed: never on AWS."""
+
+    def put(self, identity: Identity, target_id: str, body: Any) -> dict[str, Any]:
+        """Make or change a target. A target that goes on after a pause begins with a clean slate."""
+        identity.require(OPERATOR)
+        check_target_id(target_id)
+        kept = self.directory.get(identity.tenant, target_id)
+        before = kept.target if kept else None
+        now_ms = self.clock()
+        target = check_target(identity.tenant, target_id, body, before, now_ms, loopback=self.loopback)
+        secrets = self._secrets(before).changed(body, now_ms)
+        check_secrets(target.kind, body, secrets)
+        target = replace(target, sealed=self.secrets.seal(target.key, secrets.text()))
+        if target.start_now:
+            self._start_now(target, before)
+        if not self.directory.put(target, before):
+            raise Conflict("The target was changed at the same time; look at it and put it again.", field="target_id")
+        if not target.paused:
+            self.states.fare(target.key, Circuit(), "")
+            self.states.pause(target.key, "")
+            self.wakes.send([Wake(identity.tenant, target_id, scan=True)])
+        return target.told(self.states.get(target.key), secrets, now_ms)
+
+    def get(self, identity: Identity, target_id: str) -> dict[str, Any]:
+        identity.require(OPERATOR)
+        return self._told(self.find(identity, target_id))
+
+    def list(self, identity: Identity) -> dict[str, Any]:
+        identity.require(OPERATOR)
+        return {"targets": [self._told(kept) for kept in self.directory.of(identity.tenant)]}
+
+    def delete(self, identity: Identity, target_id: str) -> dict[str, Any]:
+        """It holds back retention no more. What it was given stays known: made again, it goes on where it was."""
+        identity.require(OPERATOR)
+        check_target_id(target_id)
+        return {"deleted": self.directory.remove(identity.tenant, target_id)}
+
+    def drain(self, identity: Identity, target_id: str) -> dict[str, Any]:
+        """Ask for a drain that looks for itself where the target is behind."""
+        identity.require(OPERATOR)
+        kept = self.find(identity, target_id)
+        if kept.target.paused or kept.state.paused_why:
+            raise Conflict("The target is paused; put it with paused false first.", field="paused")
+        self.wakes.send([Wake(identity.tenant, target_id, scan=True)])
+        return {"asked": True}
+
+    def find(self, identity: Identity, target_id: str) -> Kept:
+        check_target_id(target_id)
+        kept = self.directory.get(identity.tenant, target_id)
+        if kept is None:
+            raise NotFound("There is no such target.", field="target_id")
+        return kept
+
+    def _told(self, kept: Kept) -> dict[str, Any]:
+        return kept.target.told(kept.state, self._secrets(kept.target), self.clock())
+
+    def _secrets(self, target: HubTarget | None) -> SecretSet:
+        """None at all if they are lost: the operator has to give them again."""
+        try:
+            return SecretSet.of(self.secrets.open(target.key, target.sealed)) if target else SecretSet()
+        except SecretsLost:
+            return SecretSet()
+
+    def _start_now(self, target: HubTarget, before: HubTarget | None) -> None:
+        """In every ledger that is new to it the target begins at the head. A ledger that is born later is all new."""
+        known = target.target()
+        for some in _groups(self._new_ledgers(target, before)):
+            heads = self.together([partial(self._head, ledger) for ledger in some])
+            self.together(
+                [
+                    partial(self.positions.begin_at, known, ledger.name, head)
+                    for ledger, head in zip(some, heads, strict=True)
+                ]
+            )
+
+    def _new_ledgers(self, target: HubTarget, before: HubTarget | None) -> Iterator[Ledger]:
+        for ledger in self.state.ledgers():
+            mine = place_of(ledger.name).tenant == target.tenant and target.hears(ledger.name)
+            if mine and (before is None or not before.hears(ledger.name)):
+                yield ledger
+
+    def _head(self, ledger: Ledger) -> int:
+        return newest(self.log, self.heads, ledger, self.state.marks(ledger).hint)
+
+
+def _groups(ledgers: Iterator[Ledger]) -> Iterator[list[Ledger]]:
+    while some := list(islice(ledgers, SIDE_BY_SIDE)):
+        yield some

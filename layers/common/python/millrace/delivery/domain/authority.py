@@ -1,0 +1,127 @@
+"""Target authority: which server everything of one process talks to, decided once and before anything else (D1)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from millrace.ledger.domain.errors import BadRequest
+from millrace.ledger.domain.names import join_key
+
+URL_VARIABLE = "SPEC_KITTY_SAAS_URL"
+ENABLE_VARIABLE = "SPEC_KITTY_ENABLE_SAAS_SYNC"
+OFF = frozenset({"0", "false", "no", "off"})
+
+
+class TargetDisagreement(BadRequest):
+    """Environment and configuration name different servers."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedSyncTarget:
+    """Whatever derives a scope, authenticates, connects or prints takes its URL from here."""
+
+    configured_server_url: str | None
+    env_server_url: str | None
+    override_mode: str
+    """`none`: the configuration decides. `setup_only`: only the environment names a server. `process_override`."""
+    resolved_server_url: str | None
+    user_id: str | None
+    team_slug: str | None
+    derived_queue_scope: str | None
+    queue_db_path: str | None
+    active_queue_scope_status: str
+    """`absent`, `matches` or `stale_non_authoritative`: a diagnosis, never an input."""
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """Who the token says we are."""
+
+    user_id: str | None = None
+    team_slug: str | None = None
+
+
+def resolve(
+    *,
+    configured: str | None,
+    environment: Mapping[str, str],
+    identity: Claims,
+    active_queue_scope: str | None,
+    home: str,
+    process_override: bool = False,
+) -> ResolvedSyncTarget:
+    """Raises `TargetDisagreement`, or `BadRequest` for what is no address."""
+    env = environment.get(URL_VARIABLE) or None
+    from_config = normal(configured, "[sync].server_url") if configured else None
+    from_env = normal(env, URL_VARIABLE) if env else None
+    if process_override and from_env is None:
+        raise BadRequest(f"--process-override needs {URL_VARIABLE} to be set.", field=URL_VARIABLE)
+    if from_config and from_env and from_config != from_env and not process_override:
+        raise TargetDisagreement(
+            f"{URL_VARIABLE} is {from_env}, but [sync].server_url is {from_config}. Make them agree, or pass "
+            "--process-override to use the environment's everywhere.",
+            field=URL_VARIABLE,
+        )
+    mode = "process_override" if process_override else "setup_only" if from_env and not from_config else "none"
+    url = from_env if process_override else from_config or from_env
+    scope = queue_scope(url, identity) if url else None
+    return ResolvedSyncTarget(
+        configured or None,
+        env,
+        mode,
+        url,
+        identity.user_id,
+        identity.team_slug,
+        scope,
+        f"{home}/queues/queue-{scope}.db" if scope else None,
+        _active(active_queue_scope, scope),
+    )
+
+
+def unresolved(configured: str | None, environment: Mapping[str, str], identity: Claims) -> ResolvedSyncTarget:
+    """What can be shown when there is no answer: the inputs, and no server."""
+    env = environment.get(URL_VARIABLE) or None
+    return ResolvedSyncTarget(configured, env, "none", None, identity.user_id, identity.team_slug, None, None, "absent")
+
+
+def queue_scope(url: str, identity: Claims) -> str:
+    """16 hex digits; the same server, user and team always give the same."""
+    key = join_key(url, identity.user_id or "", identity.team_slug or "")
+    return hashlib.sha256(key.encode()).hexdigest()[:16]
+
+
+def target_id(kind: str, url: str, team_slug: str | None) -> str:
+    """What the delivery rows of a server are filed under: another server or team is another target."""
+    key = join_key(url, team_slug or "")
+    return f"{kind}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+
+
+def normal(url: str, field: str) -> str:
+    """One spelling per server: case of the host, default port and a closing slash do not make another target."""
+    try:
+        parts = urlsplit(url.strip())
+        port = parts.port
+    except ValueError as error:
+        raise BadRequest(f"{field} is not an address.", field=field) from error
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None or parts.query:
+        raise BadRequest(f"{field} is not an address like https://hub.example.", field=field)
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    default = {"http": 80, "https": 443}[parts.scheme]
+    return f"{parts.scheme}://{host}{'' if port in (None, default) else f':{port}'}{parts.path.rstrip('/')}"
+
+
+def sync_enabled(environment: Mapping[str, str]) -> bool:
+    return environment.get(ENABLE_VARIABLE, "1").strip().lower() not in OFF
+
+
+def _active(stored: str | None, scope: str | None) -> str:
+    if not stored:
+        return "absent"
+    return "matches" if stored == scope else "stale_non_authoritative"

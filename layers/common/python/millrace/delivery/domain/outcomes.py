@@ -1,0 +1,175 @@
+"""What an answer of a target means (D8). Every receiver judges by this, so equal answers leave equal rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
+
+from millrace.delivery.domain.retry import retry_after_ms
+from millrace.delivery.domain.states import Outcome, Status
+from millrace.ledger.domain import strict_json
+from millrace.ledger.domain.errors import BadRequest, TooLarge
+
+MOST_ANSWER_BYTES = 4 * 1024 * 1024
+MOST_ERROR_CHARACTERS = 300
+
+STATUSES: Mapping[str, Status] = MappingProxyType(
+    {
+        "success": Status.SUCCESS,
+        "accepted": Status.SUCCESS,
+        "warning": Status.SUCCESS,
+        "duplicate": Status.DUPLICATE,
+        "pending": Status.PENDING,
+        "queued": Status.PENDING,
+        "rejected": Status.REJECTED,
+    }
+)
+
+MISSING = Outcome(Status.TRANSIENT, "missing from the answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A target's answer as it came over the wire."""
+
+    status: int
+    body: bytes = b""
+    retry_after: str | None = None
+
+
+class Verdict(StrEnum):
+    """What the dispatcher does with a batch."""
+
+    RESULTS = "results"
+    """Each event has an outcome."""
+    PARTLY = "partly"
+    """Some have an outcome; the batch was refused because of them, so the others go out again without them."""
+    HELD = "held"
+    """The request failed as a whole: every event shares `outcome`, and the target is left alone for now."""
+    SPLIT = "split"
+    """Refused without saying which: send it in halves. One alone has `outcome`."""
+    GONE = "gone"
+    """The target wants nothing any more: pause it."""
+    UNREACHED = "unreached"
+    """Nothing was sent, so no event has been attempted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    verdict: Verdict
+    results: Mapping[str, Outcome] = field(default_factory=dict)
+    outcome: Outcome = field(default=Outcome(Status.TRANSIENT))
+
+
+def judge(response: Response, ids: Collection[str], now_ms: int) -> Answer:
+    """An answer of the batch API."""
+    if 200 <= response.status < 300:
+        return _results(response, ids)
+    if response.status == 400:
+        return _bad_request(response, ids)
+    return _refused(response, now_ms)
+
+
+def judge_webhook(response: Response, ids: Collection[str], now_ms: int) -> Answer:
+    """An answer to one event alone, of a target that knows nothing of batches: any 2xx is success."""
+    if 200 <= response.status < 300:
+        return Answer(Verdict.RESULTS, {id_: Outcome(Status.SUCCESS) for id_ in ids})
+    if response.status == 400:
+        return Answer(Verdict.SPLIT, outcome=Outcome(Status.REJECTED, "answered 400"))
+    return _refused(response, now_ms)
+
+
+def held(error: str, retry_after_ms: int | None = None) -> Answer:
+    return Answer(Verdict.HELD, outcome=Outcome(Status.TRANSIENT, error, retry_after_ms))
+
+
+def unreached(error: str) -> Answer:
+    return Answer(Verdict.UNREACHED, outcome=Outcome(Status.TRANSIENT, error))
+
+
+def _refused(response: Response, now_ms: int) -> Answer:
+    said = f"answered {response.status}"
+    if response.status == 413:
+        return Answer(Verdict.SPLIT, outcome=Outcome(Status.TERMINAL_FAILED, f"{said}: too large for the target"))
+    if response.status == 410:
+        return Answer(Verdict.GONE, outcome=Outcome(Status.TRANSIENT, f"{said}: gone"))
+    if 300 <= response.status < 400:
+        said += ": a redirect, which is not followed"
+    return held(said, retry_after_ms(response.retry_after, now_ms))
+
+
+def _results(response: Response, ids: Collection[str]) -> Answer:
+    listed = _listed(_parsed(response.body), ("results",))
+    if listed is None:
+        return held(f"answered {response.status}, but not with results that can be read")
+    said = _by_id(listed, ids, default=None)
+    return Answer(Verdict.RESULTS, {id_: said.get(id_, MISSING) for id_ in ids})
+
+
+def _bad_request(response: Response, ids: Collection[str]) -> Answer:
+    body = _parsed(response.body)
+    listed = _listed(body, ("results", "errors", "details"))
+    said = _by_id(listed or [], ids, default=Status.REJECTED)
+    if said.keys() >= set(ids):
+        return Answer(Verdict.RESULTS, said)
+    if said:
+        return Answer(Verdict.PARTLY, said)
+    return Answer(Verdict.SPLIT, outcome=Outcome(Status.REJECTED, "answered 400"))
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return strict_json.parse(body, MOST_ANSWER_BYTES)
+    except (BadRequest, TooLarge):
+        return None
+
+
+def _listed(body: Any, names: Sequence[str]) -> list[Any] | None:
+    """The first list under one of these names; `details` may hold the list one level down."""
+    if not isinstance(body, dict):
+        return None
+    for name in names:
+        found = body.get(name)
+        if isinstance(found, dict):
+            found = _listed(found, names)
+        if isinstance(found, list):
+            return found
+    return None
+
+
+def _by_id(listed: Sequence[Any], ids: Collection[str], default: Status | None) -> dict[str, Outcome]:
+    """Ids we did not send are left out. An id that is answered in two ways has no answer."""
+    wanted = set(ids)
+    said: dict[str, Outcome] = {}
+    for result in listed:
+        id_ = result.get("event_id") if isinstance(result, dict) else None
+        if not isinstance(id_, str) or id_ not in wanted:
+            continue
+        outcome = _outcome(result, default)
+        if id_ in said and said[id_].status is not outcome.status:
+            outcome = Outcome(Status.TRANSIENT, "answered in two ways")
+        said[id_] = outcome
+    return said
+
+
+def _outcome(result: Mapping[str, Any], default: Status | None) -> Outcome:
+    word = result.get("status")
+    status = STATUSES.get(word) if isinstance(word, str) else None
+    if status is None and word is None:
+        status = default
+    if status is None:
+        return Outcome(Status.TRANSIENT, "answered with an unknown status")
+    return Outcome(status, "" if status is Status.SUCCESS else _text(result.get("error", result.get("message"))))
+
+
+def _text(error: Any) -> str:
+    """The target's own words, made safe to show."""
+    if isinstance(error, dict):
+        error = error.get("message", error.get("code"))
+    if not isinstance(error, str):
+        return ""
+    shown = "".join(character if character.isprintable() else " " for character in error)
+    return shown[:MOST_ERROR_CHARACTERS]

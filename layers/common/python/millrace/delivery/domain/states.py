@@ -1,0 +1,69 @@
+"""The state of one event towards one target, and how an attempt's outcome changes it (D4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from millrace.delivery.domain.retry import Schedule
+
+
+class Status(StrEnum):
+    SUCCESS = "success"
+    DUPLICATE = "duplicate"
+    PENDING = "pending"
+    REJECTED = "rejected"
+    TRANSIENT = "transient"
+    TERMINAL_FAILED = "terminal_failed"
+
+
+DELIVERED = frozenset({Status.SUCCESS, Status.DUPLICATE})
+OPEN = frozenset({Status.PENDING, Status.REJECTED, Status.TRANSIENT})
+"""Selected again by themselves, when their time has come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one attempt came to. `error` is for people and never holds a payload."""
+
+    status: Status
+    error: str = ""
+    retry_after_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """`next_ms`: not to be tried again before; None when nothing tries it again by itself."""
+
+    status: Status
+    attempts: int
+    first_ms: int
+    last_ms: int
+    next_ms: int | None = None
+    error: str = ""
+
+    @property
+    def delivered(self) -> bool:
+        return self.status in DELIVERED
+
+
+def settle(before: Delivery | None, outcome: Outcome, now_ms: int, schedule: Schedule, jitter: float) -> Delivery:
+    """The delivery after an attempt. What is delivered stays so, whatever a later answer says."""
+    if before is not None and before.delivered:
+        return before
+    attempts = 1 if before is None else before.attempts + 1
+    first_ms = now_ms if before is None else before.first_ms
+    after = Delivery(outcome.status, attempts, first_ms, now_ms, None, outcome.error)
+    if outcome.status not in OPEN:
+        return after
+    most = schedule.pace(outcome.status).most
+    if attempts >= most:
+        error = f"given up after {attempts} attempts: {outcome.error or outcome.status}"
+        return replace(after, status=Status.TERMINAL_FAILED, error=error)
+    wait = max(schedule.wait_ms(outcome.status, attempts, jitter), outcome.retry_after_ms or 0)
+    return replace(after, next_ms=now_ms + wait)
+
+
+def retried(before: Delivery, now_ms: int) -> Delivery:
+    """By hand: due at once, counted anew. `pending`, so that an old event does not hold back its ledger."""
+    return replace(before, status=Status.PENDING, attempts=0, next_ms=now_ms)

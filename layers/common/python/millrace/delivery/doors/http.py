@@ -1,0 +1,78 @@
+"""Delivery over HTTP: the operator's doors to targets, and the door by which events come in."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from millrace.delivery.doors.bodies import json_of
+from millrace.ledger.domain.errors import NotFound
+from millrace.runtime import observe
+from millrace.runtime.http import Request, Response
+from millrace.runtime.requests import whole
+
+if TYPE_CHECKING:
+    from millrace.delivery.application.hub_status import HubStatus
+    from millrace.delivery.application.ingest import Ingest
+    from millrace.delivery.application.inspect_deliveries import InspectDeliveries
+    from millrace.delivery.application.manage_targets import ManageTargets
+
+MOST_LISTED = 500
+MOST_AFTER_BYTES = 4096
+
+
+def to_json(body: Any) -> str:
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+
+
+def ingest(keep: Ingest, request: Request) -> Response:
+    """The route takes every path below its own: an HTTP API has no routes that end in a slash."""
+    if request.path("proxy").rstrip("/") != "batch":
+        raise NotFound("There is no such route.")
+    identity = request.identity()
+    results = keep(identity, json_of(request))
+    counts = {name: sum(one["status"] == name for one in results) for name in ("success", "duplicate", "rejected")}
+    request.noted.update(counts)
+    observe.count({name.capitalize(): count for name, count in counts.items()}, contract="delivery")
+    return Response(to_json({"results": results}))
+
+
+def put_target(targets: ManageTargets, request: Request) -> Response:
+    identity = request.identity()
+    return Response(to_json(targets.put(identity, request.path("target_id"), request.json())))
+
+
+def get_target(targets: ManageTargets, request: Request) -> Response:
+    return Response(to_json(targets.get(request.identity(), request.path("target_id"))))
+
+
+def list_targets(targets: ManageTargets, request: Request) -> Response:
+    return Response(to_json(targets.list(request.identity())))
+
+
+def delete_target(targets: ManageTargets, request: Request) -> Response:
+    return Response(to_json(targets.delete(request.identity(), request.path("target_id"))))
+
+
+def drain_target(targets: ManageTargets, request: Request) -> Response:
+    return Response(to_json(targets.drain(request.identity(), request.path("target_id"))))
+
+
+def list_deliveries(deliveries: InspectDeliveries, request: Request) -> Response:
+    identity = request.identity()
+    request.only_query("status", "after", "max")
+    limit = whole("max", request.query("max") or "100", 1, MOST_LISTED)
+    after = (request.query("after") or "")[:MOST_AFTER_BYTES]
+    page = deliveries.page(identity, request.path("target_id"), request.query("status"), after, limit)
+    request.noted.update(deliveries=len(page["deliveries"]))
+    return Response(to_json(page))
+
+
+def retry_delivery(deliveries: InspectDeliveries, request: Request) -> Response:
+    identity = request.identity()
+    retried = deliveries.retry(identity, request.path("target_id"), request.path("event_id"))
+    return Response(to_json(retried))
+
+
+def status(hub: HubStatus, request: Request) -> Response:
+    return Response(to_json(hub(request.identity())))

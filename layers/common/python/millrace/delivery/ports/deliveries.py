@@ -1,0 +1,221 @@
+"""What delivery needs from the world. The hub's ledgers and the client's journal both stand behind these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from millrace.delivery.domain.circuit import Circuit
+from millrace.delivery.domain.events import Captured
+from millrace.delivery.domain.families import Family
+from millrace.delivery.domain.outcomes import Answer
+from millrace.delivery.domain.states import Delivery, Status
+from millrace.delivery.domain.targets import Blocked, Target, TargetState
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """An event that is due at a target. `delivery` is what it has been through there; None: never attempted."""
+
+    position: int
+    event_id: str
+    body: bytes
+    delivery: Delivery | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """`through`: where the cursor stands once each pick has a delivery; all before it was looked at."""
+
+    picks: Sequence[Pick]
+    through: int
+
+
+class DeliveryLedger(Protocol):
+    """
+    Which target has which event. Order is per (target, ledger); one drain of a target runs at a time.
+
+    Per (target, ledger) there is a cursor, and a delivery per event that was attempted. A run of equal deliveries may
+    be stored as one row.
+    """
+
+    def ledgers(self, target: Target, now_ms: int) -> Iterable[str]:
+        """The ledgers that may have something due for the target. The cost follows what is found."""
+
+    def select(self, target: Target, ledger: str, now_ms: int, events: int, size: int) -> Selection:
+        """
+        What to attempt next, in order of position; at least one if one is due, and no more than `events` or `size`.
+
+        Of the transient, those whose time has come, up to the first whose time has not. Then of the pending and the
+        rejected, those whose time has come. Then, only if nothing is transient, events after the cursor that the
+        target wants and that have no delivery. An event whose bytes are gone counts for nothing. The cost follows what
+        is selected, not what is stored (D9).
+        """
+
+    def begin(self, target: Target, ledger: str, picks: Sequence[Pick]) -> Sequence[Pick]:
+        """Freeze these events, durably: their bytes never change from here on (D5). Those replaced since are left out.
+        Returns before anything is sent."""
+
+    def record(self, target: Target, ledger: str, settled: Mapping[int, Delivery], through: int) -> None:
+        """Store the deliveries by position and move the cursor to `through`, never back, together. What is delivered
+        stays delivered."""
+
+
+class TargetStates(Protocol):
+    def get(self, target_id: str) -> TargetState:
+        """A target nobody has written about is as good as new."""
+
+    def fare(self, target_id: str, circuit: Circuit, detail: str) -> None:
+        """Keep how requests to it went, and a sentence about it; a note of a block is taken away. A pause stays."""
+
+    def block(self, target_id: str, reason: Blocked, detail: str, now_ms: int) -> None:
+        """Note why nothing could be sent; everything else stays."""
+
+    def pause(self, target_id: str, why: str) -> None:
+        """Send nothing more until an empty `why` ends it; everything else stays."""
+
+
+class DeliveryReceiver(Protocol):
+    """The one contract every kind of target implements (D7)."""
+
+    @property
+    def most_events(self) -> int:
+        """In one request."""
+
+    @property
+    def most_bytes(self) -> int:
+        """In one request, before compression; an event that is larger goes alone."""
+
+    def gate(self) -> tuple[Blocked, str] | None:
+        """Why nothing may be sent now, and a sentence about it; None: go ahead. Never touches the network."""
+
+    def deliver(self, picks: Sequence[Pick]) -> Answer:
+        """Offer the events, in order, and say what the target made of them. Never raises for what a target does."""
+
+
+Place = tuple[str, int]
+"""A ledger's name and a position in it."""
+START: Place = ("", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A delivery with the names of what it is about."""
+
+    target_id: str
+    ledger: str
+    position: int
+    event_id: str
+    event_type: str
+    delivery: Delivery
+
+    @property
+    def place(self) -> Place:
+        return self.ledger, self.position
+
+
+class Deliveries(Protocol):
+    """Deliveries as an operator sees them: one per event."""
+
+    def find(self, target_id: str, status: Status | None, after: Place = START, limit: int = 100) -> Sequence[Found]:
+        """Those of a target in this status, or all, in order of ledger and position after `after`."""
+
+    def get(self, target_id: str, event_id: str) -> Found | None:
+        """The delivery of one event, if it was attempted."""
+
+    def replace(self, found: Found, delivery: Delivery) -> bool:
+        """Put `delivery` in place of the one that was found; False if it has changed since."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """`fresh` is False for an event that was there before. `superseded`: the event it replaced."""
+
+    event_id: str
+    fresh: bool
+    superseded: str | None = None
+
+
+class Audits(Protocol):
+    def audit(self, what: str, subjects: Sequence[str], detail: str, now_ms: int) -> None:
+        """Write down what happened to these events, for ever."""
+
+
+class Journal(Audits, Protocol):
+    """Where events are durable before any gate is looked at (D2, D3)."""
+
+    def capture(self, events: Sequence[tuple[Captured, Family]], now_ms: int) -> Sequence[Taken]:
+        """Keep all of them, or none; on the disk when it returns. Raises `Conflict` for an id with other content."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retained:
+    """An event that still has its bytes. `deliveries`: per known target that wants it; of a superseded event, those of
+    the event that took its place."""
+
+    position: int
+    event_id: str
+    event_type: str
+    captured_ms: int
+    size: int
+    superseded: bool
+    deliveries: Mapping[str, Delivery | None]
+
+
+class Payloads(Protocol):
+    """The bytes of captured events, and the only ways they go."""
+
+    def retained(self) -> Iterator[Retained]:
+        """In order of position."""
+
+    def bodies(self, positions: Sequence[int]) -> Mapping[int, bytes]:
+        """The exact bytes as captured."""
+
+    def remove(self, positions: Sequence[int], how: str, where: str, now_ms: int) -> None:
+        """Drop the bytes of all of these events, or none; everything that is known about them stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class JournalCounts:
+    """`captured` is all there ever was; of these `retained` still have their bytes."""
+
+    captured: int = 0
+    retained: int = 0
+    retained_bytes: int = 0
+    superseded: int = 0
+    local_only: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TargetCounts:
+    """A known target, how many deliveries it has in each status, and how many events wait for a first attempt."""
+
+    target: Target
+    state: TargetState
+    statuses: Mapping[Status, int]
+    unattempted: int
+
+
+class Overview(Protocol):
+    """What status counts. It may read all that is stored."""
+
+    def journal(self) -> JournalCounts:
+        """The journal's events."""
+
+    def targets(self) -> Sequence[TargetCounts]:
+        """Every known target, the paused ones too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Archived:
+    """One event in an archive file."""
+
+    retained: Retained
+    body: bytes
+
+
+class ArchiveFile(Protocol):
+    def write(self, events: Sequence[Archived]) -> str:
+        """Write the events, read them back, compare; returns the file's name once it is durable. Raises
+        `Unavailable`."""

@@ -1,0 +1,229 @@
+"""Wiring of delivery: targets, their ledger, receivers and wake-ups, built on first use like everything in `wiring`."""
+
+from __future__ import annotations
+
+import os
+import random
+from functools import cache
+from typing import TYPE_CHECKING
+
+from millrace.ledger import wiring as core
+from millrace.runtime import observe, settings
+from millrace.runtime.settings import setting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from millrace.delivery.adapters.dynamodb.agenda import DynamoAgenda
+    from millrace.delivery.adapters.dynamodb.directory import DynamoDirectory, DynamoTargetStates
+    from millrace.delivery.adapters.dynamodb.ledger import DynamoDeliveryLedger
+    from millrace.delivery.adapters.dynamodb.listing import DynamoDeliveries
+    from millrace.delivery.adapters.dynamodb.positions import DynamoPositions
+    from millrace.delivery.adapters.dynamodb.runs import Runs
+    from millrace.delivery.adapters.target_secrets import SealedSecrets
+    from millrace.delivery.adapters.wakes import SqsWakes
+    from millrace.delivery.application.deliver import Deliver
+    from millrace.delivery.application.held_by_targets import HeldByTargets
+    from millrace.delivery.application.hub_status import HubStatus
+    from millrace.delivery.application.ingest import Ingest
+    from millrace.delivery.application.inspect_deliveries import InspectDeliveries
+    from millrace.delivery.application.lag import Lag, SweepTargets
+    from millrace.delivery.application.manage_targets import ManageTargets
+    from millrace.delivery.application.wake_targets import RemindTargets, WakeTargets
+
+REQUEST_SECONDS = 15
+"""The longest that one exchange with a target may take."""
+LATE_MS = 60_000
+
+
+def new_id() -> str:
+    return os.urandom(16).hex()
+
+
+@cache
+def ingest() -> Ingest:
+    from millrace.delivery.application.ingest import Ingest
+
+    return Ingest(core.commit())
+
+
+@cache
+def directory() -> DynamoDirectory:
+    from millrace.delivery.adapters.dynamodb.directory import DynamoDirectory
+
+    return DynamoDirectory(core.dynamodb(), setting("DELIVERY_TABLE"))
+
+
+@cache
+def states() -> DynamoTargetStates:
+    from millrace.delivery.adapters.dynamodb.directory import DynamoTargetStates
+
+    return DynamoTargetStates(directory())
+
+
+@cache
+def runs() -> Runs:
+    from millrace.delivery.adapters.dynamodb.runs import Runs
+
+    return Runs(core.dynamodb(), setting("DELIVERY_TABLE"), core.together())
+
+
+@cache
+def positions() -> DynamoPositions:
+    from millrace.delivery.adapters.dynamodb.positions import DynamoPositions
+
+    return DynamoPositions(runs(), core.state())
+
+
+@cache
+def agenda() -> DynamoAgenda:
+    from millrace.delivery.adapters.dynamodb.agenda import DynamoAgenda
+
+    return DynamoAgenda(runs())
+
+
+@cache
+def secrets() -> SealedSecrets:
+    from millrace.delivery.adapters.target_secrets import SealedSecrets
+    from millrace.ledger.adapters.keyring import StagedKeys
+    from millrace.runtime.clients import read_secret_stage
+
+    return SealedSecrets(
+        StagedKeys(lambda stage: read_secret_stage(setting("DELIVERY_SECRET_ARN"), stage), core.now_ms)
+    )
+
+
+@cache
+def wakes() -> SqsWakes:
+    from millrace.delivery.adapters.wakes import SqsWakes
+    from millrace.runtime.clients import sqs_client
+
+    return SqsWakes(sqs_client(), setting("DELIVER_QUEUE_URL"), new_id)
+
+
+@cache
+def lag() -> Lag:
+    from millrace.delivery.application.lag import Lag
+
+    return Lag(core.log(), core.state(), positions(), core.together(), core.now_ms)
+
+
+@cache
+def targets() -> ManageTargets:
+    from millrace.delivery.application.manage_targets import ManageTargets
+
+    return ManageTargets(
+        directory(),
+        states(),
+        secrets(),
+        positions(),
+        wakes(),
+        core.log(),
+        core.state(),
+        core.heads(),
+        core.together(),
+        core.now_ms,
+        settings.loopback_targets(),
+    )
+
+
+def ledger(
+    rung: tuple[str, ...] = (),
+    may_go_on: Callable[[], bool] = lambda: True,
+    hears: Callable[[str], bool] = lambda _: True,
+) -> DynamoDeliveryLedger:
+    """Of one drain, or of one look."""
+    from millrace.delivery.adapters.dynamodb.ledger import DynamoDeliveryLedger
+    from millrace.delivery.application.gather import GatherEvents
+
+    gather = GatherEvents(core.log(), core.together())
+    return DynamoDeliveryLedger(runs(), positions(), gather, core.now_ms, may_go_on, rung, hears)
+
+
+def deliveries() -> DynamoDeliveries:
+    """Of one request: what it has read is its own."""
+    from millrace.delivery.adapters.dynamodb.listing import DynamoDeliveries
+    from millrace.delivery.application.find_event import FindEvent
+    from millrace.ledger.adapters.dynamodb.claims import DynamoClaims
+
+    claims = DynamoClaims(core.dynamodb(), setting("CLAIMS_TABLE"), core.together())
+    find_event = FindEvent(claims, core.log(), core.together(), positions())
+    return DynamoDeliveries(ledger(), find_event, core.now_ms)
+
+
+def inspect() -> InspectDeliveries:
+    from millrace.delivery.application.inspect_deliveries import InspectDeliveries
+    from millrace.delivery.application.retry_delivery import Retry
+
+    found = deliveries()
+    return InspectDeliveries(targets(), found, Retry(found, observe.Audit(), core.now_ms), wakes())
+
+
+def status() -> HubStatus:
+    from millrace.delivery.application.hub_status import HubStatus
+
+    return HubStatus(
+        targets(),
+        deliveries(),
+        positions(),
+        agenda(),
+        core.log(),
+        core.state(),
+        core.heads(),
+        core.now_ms,
+    )
+
+
+def wake_targets() -> WakeTargets:
+    from millrace.delivery.application.wake_targets import WakeTargets
+
+    return WakeTargets(directory(), wakes())
+
+
+def remind_targets(may_go_on: Callable[[], bool]) -> RemindTargets:
+    from millrace.delivery.application.wake_targets import RemindTargets
+
+    return RemindTargets(directory(), agenda(), wakes(), core.now_ms, may_go_on)
+
+
+def sweep_targets(may_go_on: Callable[[], bool]) -> SweepTargets:
+    from millrace.delivery.application.lag import SweepTargets
+
+    return SweepTargets(lag(), directory(), wakes(), LATE_MS, core.now_ms, may_go_on)
+
+
+@cache
+def held_by_targets() -> HeldByTargets:
+    from millrace.delivery.application.held_by_targets import HeldByTargets
+
+    return HeldByTargets(directory(), positions())
+
+
+def deliver(may_go_on: Callable[[], bool], has_time: Callable[[], bool]) -> Deliver:
+    from millrace.delivery.adapters.forgiving import Forgiving
+    from millrace.delivery.adapters.hub_receivers import HubReceivers
+    from millrace.delivery.application.deliver import Deliver
+    from millrace.delivery.domain.addresses import Reach
+    from millrace.delivery.domain.retry import Schedule
+
+    loopback = settings.loopback_targets()
+    receivers = HubReceivers(
+        secrets(),
+        Forgiving(Reach(loopback=loopback), total_s=REQUEST_SECONDS),
+        Forgiving(Reach(public=False, loopback=loopback), total_s=REQUEST_SECONDS),
+        core.now_ms,
+        has_time,
+    )
+    return Deliver(
+        directory(),
+        states(),
+        agenda(),
+        lag(),
+        wakes(),
+        ledger,
+        receivers,
+        core.now_ms,
+        random.SystemRandom().random,
+        may_go_on,
+        Schedule(),
+    )

@@ -1,0 +1,62 @@
+"""Retention's rules in DynamoDB: a row per scope and partition, its watermark moved on condition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from millrace.lake.domain.retention_rules import Change, Rule, Rules, Scope
+from millrace.ledger.adapters.aws_errors import applied
+from millrace.ledger.adapters.dynamodb.state import query_all
+from millrace.ledger.domain.names import join_key, split_key
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+COLUMNS = {"advance_to": "a", "max_age_days": "d", "max_events": "e"}
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoPolicies:
+    client: DynamoDBClient
+    table: str
+
+    def get(self, scope: Scope) -> Mapping[str, Rule]:
+        prefix = join_key(scope.contract, scope.text, "")
+        return {partition: rule for (_, partition), rule in self._rules(scope.tenant, prefix).items()}
+
+    def change(self, scope: Scope, change: Change) -> bool:
+        given = {name: getattr(change, name) for name in COLUMNS}
+        values = {COLUMNS[name]: value for name, value in given.items() if value is not None}
+        clauses = []
+        if values:
+            clauses.append("SET " + ", ".join(f"{column} = :{column}" for column in values))
+        if change.removed:
+            clauses.append("REMOVE " + ", ".join(COLUMNS[name] for name in sorted(change.removed)))
+        asked: dict[str, Any] = {"UpdateExpression": " ".join(clauses)}
+        if values:
+            asked["ExpressionAttributeValues"] = {f":{column}": {"N": str(value)} for column, value in values.items()}
+        if "a" in values:
+            asked["ConditionExpression"] = "attribute_not_exists(a) OR a <= :a"
+        key = {"p": {"S": _tenant(scope.tenant)}, "s": {"S": join_key(scope.contract, scope.text, change.partition)}}
+        return applied(lambda: self.client.update_item(TableName=self.table, Key=key, **asked))
+
+    def of_tenant(self, tenant: str) -> Rules:
+        return self._rules(tenant, "")
+
+    def _rules(self, tenant: str, prefix: str) -> dict[tuple[Scope, str], Rule]:
+        found = {}
+        for item in query_all(self.client, self.table, _tenant(tenant), prefix):
+            contract, text, partition = split_key(item["s"]["S"])
+            found[Scope(tenant, contract, text), partition] = _rule(item)
+        return found
+
+
+def _tenant(tenant: str) -> str:
+    return join_key("retention", tenant)
+
+
+def _rule(item: Any) -> Rule:
+    numbers = {name: int(item[column]["N"]) for name, column in COLUMNS.items() if column in item}
+    return Rule(**numbers)

@@ -1,0 +1,35 @@
+"""Retention's rules in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from threading import Lock
+
+from millrace.lake.domain.retention_rules import Change, Rule, Rules, Scope
+
+NAMES = ("advance_to", "max_age_days", "max_events")
+
+
+@dataclass(slots=True)
+class MemoryPolicies:
+    rules: dict[tuple[Scope, str], Rule] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
+
+    def get(self, scope: Scope) -> Mapping[str, Rule]:
+        with self.lock:
+            return {partition: rule for (of, partition), rule in self.rules.items() if of == scope}
+
+    def change(self, scope: Scope, change: Change) -> bool:
+        with self.lock:
+            before = self.rules.get((scope, change.partition), Rule())
+            if change.advance_to is not None and change.advance_to < before.advance_to:
+                return False
+            kept = {name: None if name in change.removed else getattr(before, name) for name in NAMES}
+            given = {name: getattr(change, name) for name in NAMES if getattr(change, name) is not None}
+            self.rules[scope, change.partition] = Rule(**{**kept, **given})
+            return True
+
+    def of_tenant(self, tenant: str) -> Rules:
+        with self.lock:
+            return {key: rule for key, rule in self.rules.items() if key[0].tenant == tenant}

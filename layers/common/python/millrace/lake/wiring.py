@@ -1,0 +1,55 @@
+"""Wiring of the catalog, the archive and retention, built on first use like everything in `wiring`."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from millrace.ledger import wiring as core
+from millrace.runtime.settings import setting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from millrace.lake.adapters.dynamodb.policies import DynamoPolicies
+    from millrace.lake.adapters.s3_objects import S3Objects
+    from millrace.lake.application.archive_events import ArchiveEvents
+    from millrace.lake.application.record_catalog import RecordCatalog
+    from millrace.lake.application.set_retention import SetRetention
+
+
+@cache
+def record_catalog() -> RecordCatalog:
+    from millrace.lake.application.record_catalog import RecordCatalog
+
+    return RecordCatalog(core.commit())
+
+
+@cache
+def objects() -> S3Objects:
+    from millrace.lake.adapters.s3_objects import S3Objects
+    from millrace.runtime.clients import s3_client
+
+    return S3Objects(s3_client(), setting("ARCHIVE_BUCKET"))
+
+
+def archive_events(may_go_on: Callable[[], bool]) -> ArchiveEvents:
+    from millrace.lake.adapters.dynamodb.lanes import DynamoLanes
+    from millrace.lake.application.archive_events import ArchiveEvents
+
+    lanes = DynamoLanes(core.dynamodb(), setting("STATE_TABLE"))
+    return ArchiveEvents(core.log(), core.state(), lanes, objects(), core.together(), core.pause, may_go_on)
+
+
+@cache
+def policies() -> DynamoPolicies:
+    from millrace.lake.adapters.dynamodb.policies import DynamoPolicies
+
+    return DynamoPolicies(core.dynamodb(), setting("STATE_TABLE"))
+
+
+@cache
+def set_retention() -> SetRetention:
+    from millrace.lake.application.set_retention import SetRetention
+
+    return SetRetention(policies(), core.log(), core.state(), core.heads())

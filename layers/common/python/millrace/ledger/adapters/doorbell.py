@@ -1,0 +1,32 @@
+"""The doorbell on SQS: a message is a ledger's name, nothing more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from millrace.ledger.adapters.aws_errors import translated
+from millrace.ledger.domain.errors import Unavailable
+from millrace.ledger.domain.names import Ledger
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+ENTRIES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class SqsDoorbell:
+    client: SQSClient
+    queue_url: str
+
+    def ring(self, ledgers: Iterable[Ledger]) -> None:
+        names = sorted({ledger.name for ledger in ledgers})
+        for start in range(0, len(names), ENTRIES):
+            some = names[start : start + ENTRIES]
+            entries: Any = [{"Id": str(number), "MessageBody": name} for number, name in enumerate(some)]
+            with translated():
+                answer = self.client.send_message_batch(QueueUrl=self.queue_url, Entries=entries)
+            if answer.get("Failed"):
+                raise Unavailable("The queue did not take every ring.", failed=len(answer["Failed"]))

@@ -1,0 +1,110 @@
+"""State in DynamoDB: the registry of ledgers, and per ledger its consumers' cursors and its floor."""
+
+from __future__ import annotations
+
+import random
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from millrace.ledger.adapters.aws_errors import applied, translated
+from millrace.ledger.domain.names import Ledger, join_key
+from millrace.ledger.ports import Marks, Together
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+SHARDS = 16
+FLOOR = "floor"
+CURSOR = "cursor#"
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoState:
+    client: DynamoDBClient
+    table: str
+
+    def register(self, ledger: Ledger) -> None:
+        shard = zlib.crc32(ledger.name.encode()) % SHARDS
+        item = {"p": {"S": registry_key(shard)}, "s": {"S": ledger.name}, "d": {"S": ledger.dedupe_scope}}
+        with translated():
+            self.client.put_item(TableName=self.table, Item=item)
+
+    def ledgers(self) -> Iterable[Ledger]:
+        start = random.SystemRandom().randrange(SHARDS)
+        for shard in range(start, start + SHARDS):
+            for item in query_all(self.client, self.table, registry_key(shard % SHARDS)):
+                yield Ledger(item["s"]["S"], item["d"]["S"])
+
+    def marks(self, ledger: Ledger) -> Marks:
+        cursors: dict[str, int] = {}
+        floor = 1
+        for item in query_all(self.client, self.table, _ledger(ledger)):
+            name, value = item["s"]["S"], int(item["v"]["N"])
+            if name == FLOOR:
+                floor = value
+            else:
+                cursors[name.removeprefix(CURSOR)] = value
+        return Marks(cursors, floor)
+
+    def move_cursor(self, ledger: Ledger, consumer: str, expected: int, to: int) -> bool:
+        condition = "attribute_not_exists(v)" if expected == 0 else "v = :expected"
+        values: dict[str, Any] = {":to": {"N": str(to)}}
+        if expected:
+            values[":expected"] = {"N": str(expected)}
+        return self._set(ledger, CURSOR + consumer, condition, values)
+
+    def raise_floor(self, ledger: Ledger, to: int) -> None:
+        self._set(ledger, FLOOR, "attribute_not_exists(v) OR v < :to", {":to": {"N": str(to)}})
+
+    def _set(self, ledger: Ledger, name: str, condition: str, values: dict[str, Any]) -> bool:
+        return applied(
+            lambda: self.client.update_item(
+                TableName=self.table,
+                Key={"p": {"S": _ledger(ledger)}, "s": {"S": name}},
+                UpdateExpression="SET v = :to",
+                ConditionExpression=condition,
+                ExpressionAttributeValues=values,
+            )
+        )
+
+
+def query_all(client: DynamoDBClient, table: str, partition: str, prefix: str = "", since: str = "") -> Iterator[Any]:
+    """Every item of a partition, those whose sort key starts with `prefix`, or is at least `since`; strongly
+    consistent."""
+    asked: dict[str, Any] = {
+        "KeyConditionExpression": "p = :p",
+        "ExpressionAttributeValues": {":p": {"S": partition}},
+    }
+    if prefix:
+        asked["KeyConditionExpression"] += " AND begins_with(s, :s)"
+        asked["ExpressionAttributeValues"][":s"] = {"S": prefix}
+    if since:
+        asked["KeyConditionExpression"] += " AND s >= :s"
+        asked["ExpressionAttributeValues"][":s"] = {"S": since}
+    while True:
+        with translated():
+            answer = client.query(TableName=table, ConsistentRead=True, **asked)
+        yield from answer["Items"]
+        if "LastEvaluatedKey" not in answer:
+            return
+        asked["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+
+def registered(client: DynamoDBClient, table: str, prefix: str, together: Together) -> list[str]:
+    """The names of the registered ledgers that start with `prefix`; the cost follows what is found."""
+
+    def shard(number: int) -> list[str]:
+        return [item["s"]["S"] for item in query_all(client, table, registry_key(number), prefix)]
+
+    return [name for names in together([partial(shard, number) for number in range(SHARDS)]) for name in names]
+
+
+def registry_key(shard: int) -> str:
+    return join_key("ledgers", str(shard))
+
+
+def _ledger(ledger: Ledger) -> str:
+    return f"ledger#{ledger.name}"

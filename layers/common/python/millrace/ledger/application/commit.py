@@ -1,0 +1,255 @@
+"""Commit: put a caller's events into a ledger, each exactly once.
+
+A writer may put a page at P only if it has looked at every page after its ids' `seen` up to P-1 and found none
+of its ids there. Pages chain without overlap, so two writers that want to commit one id meet in the log and the
+second finds it. docs/adr/0001-commit-protocol.md has the argument; tests/simulation has the proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from millrace.ledger.application.heads import FRESH_MS, USABLE_MS, Heads, find_head
+from millrace.ledger.domain.errors import BadRequest, Contention, Throttled
+from millrace.ledger.domain.names import Ledger, bucket_end
+from millrace.ledger.domain.page import MAX_PAGE_BYTES, Draft, Origin, Page, Record
+from millrace.ledger.ports import Claims, Log, Run, State, Together
+
+CLAIM_TRIES = 6
+APPEND_TRIES = 40
+BIG_WINNER_BYTES = 4_096
+LONG_SEARCH_PAGES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Where an event is. A conflict has no position: its id belongs to other content or to another ledger."""
+
+    position: int | None
+    time_ms: int = 0
+    fresh: bool = False
+    body: bytes | None = None
+    """Of an event that was there before: what is stored, unless it was pruned."""
+
+    @property
+    def conflict(self) -> bool:
+        return self.position is None
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    position: int
+    digest: bytes
+    time_ms: int
+    fresh: bool
+    body: bytes | None
+
+
+@dataclass(slots=True)
+class _Search:
+    """What one commit still has to place, and how far it has looked for it.
+
+    For every id in `todo`, each page in (`seen[id]`, `at`] has been examined.
+    """
+
+    todo: dict[str, Draft]
+    seen: dict[str, int]
+    wanted: dict[str, bytes]
+    """The digests in request order, if a conflict is to stop what comes after it; else empty."""
+    at: int
+    placed: dict[str, _Placed] = field(default_factory=dict)
+    examined: int = 0
+
+    def examine(self, page: Page) -> None:
+        for offset, record in enumerate(page.records):
+            if self.todo.pop(record.id, None) is not None:
+                self._place(record, page.first + offset, page.time_ms, fresh=False)
+        self.examined += 1
+        self._pass(page.end)
+
+    def examine_run(self, run: Run) -> bool:
+        """Examine what follows `at` without a hole; False when the run had nothing new."""
+        moved = False
+        for page in run.pages:
+            if page.first <= self.at:
+                continue
+            if page.first != self.at + 1:
+                break
+            self.examine(page)
+            moved = True
+        return moved
+
+    def won(self, page: Page) -> None:
+        for offset, record in enumerate(page.records):
+            del self.todo[record.id]
+            self._place(record, page.first + offset, page.time_ms, fresh=True)
+        self._pass(page.end)
+
+    def _place(self, record: Record, position: int, time_ms: int, *, fresh: bool) -> None:
+        self.placed[record.id] = _Placed(position, record.digest, time_ms, fresh, record.body)
+        if self.wanted and record.digest != self.wanted[record.id]:
+            _drop_after(record.id, self.wanted, self.todo)
+
+    def _pass(self, end: int) -> None:
+        self.at = end
+        if self.todo:
+            self.at = max(self.at, min(self.seen[id_] for id_ in self.todo))
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    claims: Claims
+    log: Log
+    state: State
+    heads: Heads
+    together: Together
+    clock: Callable[[], int]
+    nonce: Callable[[], bytes]
+    pause: Callable[[int], None]
+    """Wait a little before try number n; jitter and scale belong to whoever wires it."""
+
+    def __call__(
+        self, ledger: Ledger, drafts: Sequence[Draft], origin: Origin, *, stop_at_conflict: bool = False
+    ) -> list[Outcome]:
+        """One outcome per draft, in order. Fresh events get ascending positions in the order given.
+
+        With `stop_at_conflict` nothing after the first conflict is committed; its outcome has no position either.
+        """
+        for draft in drafts:
+            if draft.weight > MAX_PAGE_BYTES:
+                raise BadRequest("An event is too large to store.", id=draft.id, max_bytes=MAX_PAGE_BYTES)
+        todo: dict[str, Draft] = {}
+        for draft in drafts:
+            todo.setdefault(draft.id, draft)
+        if not todo:
+            return []
+        head, ahead = self._start(ledger)
+        created, run = self._claim(ledger, list(todo), head, read_forward=ahead)
+        seen = dict.fromkeys(todo, head)
+        foreign = self._adopt_claims(ledger, [id_ for id_ in todo if id_ not in created], seen)
+        wanted = {id_: draft.digest for id_, draft in todo.items()} if stop_at_conflict else {}
+        for id_ in foreign:
+            todo.pop(id_, None)
+            _drop_after(id_, wanted, todo)
+        if todo:
+            search = _Search(todo, seen, wanted, at=min(seen[id_] for id_ in todo))
+            if run is not None:
+                search.examine_run(run)
+            self._resolve(ledger, search, created)
+            self._append(ledger, search, origin)
+            placed = search.placed
+        else:
+            placed = {}
+        return [_outcome(draft, placed.get(draft.id)) for draft in drafts]
+
+    def _start(self, ledger: Ledger) -> tuple[int, bool]:
+        """The page end to start from, and whether to read forward from it while claiming."""
+        known = self.heads.recall(ledger)
+        if known is not None and known[1] <= USABLE_MS:
+            return known[0], known[1] > FRESH_MS
+        hint = self.state.marks(ledger).hint if known is None else known[0]
+        head = find_head(self.log, ledger, hint)
+        self.heads.remember(ledger, head)
+        return head, False
+
+    def _claim(self, ledger: Ledger, ids: list[str], seen: int, *, read_forward: bool) -> tuple[set[str], Run | None]:
+        """Claim every id. Returns those created now, and the pages read meanwhile."""
+        run: Run | None = None
+        pending, created = ids, set[str]()
+        for attempt in range(CLAIM_TRIES):
+            if attempt:
+                self.pause(attempt)
+            if read_forward and run is None:
+                answers = self.together(
+                    [lambda: self.claims.create(ledger, ids, seen), lambda: self.log.read(ledger, seen)]
+                )
+                claimed, run = answers[0], answers[1]
+            else:
+                claimed = self.claims.create(ledger, pending, seen)
+            created |= claimed.created
+            pending = [id_ for id_ in pending if id_ in claimed.failed]
+            if not pending:
+                return created, run
+        raise Throttled("Storage is throttled; nothing of this request was committed. Send the same ids again later.")
+
+    def _adopt_claims(self, ledger: Ledger, existed: list[str], seen: dict[str, int]) -> list[str]:
+        """Take over `seen` of ids claimed before; returns the ids that belong to another ledger."""
+        if not existed:
+            return []
+        foreign = []
+        claims = self.claims.get(ledger, existed)
+        for id_ in existed:
+            if claims[id_].ledger != ledger.name:
+                foreign.append(id_)
+            seen[id_] = claims[id_].seen
+        return foreign
+
+    def _resolve(self, ledger: Ledger, search: _Search, created: set[str]) -> None:
+        """Look for the ids that were claimed before: one page first, where a retry finds it, then up to the head."""
+        limit: int | None = 1
+        at_head = False
+        while search.todo.keys() - created and not at_head:
+            at_head = self._read_on(ledger, search, limit)
+            limit = None
+            if search.examined >= LONG_SEARCH_PAGES:
+                self._move_seen(ledger, search, created)
+
+    def _read_on(self, ledger: Ledger, search: _Search, limit: int | None = None) -> bool:
+        """Examine the next pages; True when they reached the head."""
+        run = self.log.read(ledger, search.at, limit)
+        moved = search.examine_run(run)
+        return not moved or (not run.more and search.at < bucket_end(search.at))
+
+    def _move_seen(self, ledger: Ledger, search: _Search, created: set[str]) -> None:
+        missing = [id_ for id_ in search.todo if id_ not in created and search.seen[id_] < search.at]
+        if missing:
+            self.claims.advance(ledger, missing, search.at)
+        search.examined = 0
+
+    def _append(self, ledger: Ledger, search: _Search, origin: Origin) -> None:
+        losses = 0
+        while search.todo:
+            page = self._next_page(search, origin)
+            if page.first == 1:
+                self.state.register(ledger)
+            winner = self.log.append(ledger, page)
+            if winner is None or winner.nonce == page.nonce:
+                search.won(page)
+                losses = 0
+                continue
+            losses += 1
+            if losses >= APPEND_TRIES:
+                raise Contention("Too many writers on this ledger; send the same ids again.")
+            search.examine(winner)
+            if losses >= 2 or _weight(winner) > BIG_WINNER_BYTES:
+                while search.todo and not self._read_on(ledger, search):
+                    pass
+                self.pause(losses)
+        self.heads.remember(ledger, search.at)
+
+    def _next_page(self, search: _Search, origin: Origin) -> Page:
+        first = search.at + 1
+        room, weight, records = bucket_end(first) - search.at, 0, list[Record]()
+        for draft in search.todo.values():
+            weight += draft.weight
+            if len(records) == room or (records and weight > MAX_PAGE_BYTES):
+                break
+            records.append(Record(draft.id, draft.digest, draft.body, draft.partitions))
+        return Page(first, tuple(records), self.clock(), origin, self.nonce())
+
+
+def _drop_after(id_: str, wanted: dict[str, bytes], todo: dict[str, Draft]) -> None:
+    order = list(wanted)
+    for later in order[order.index(id_) + 1 :] if wanted else ():
+        todo.pop(later, None)
+
+
+def _weight(page: Page) -> int:
+    return sum(len(record.body or b"") for record in page.records)
+
+
+def _outcome(draft: Draft, placed: _Placed | None) -> Outcome:
+    if placed is None or placed.digest != draft.digest:
+        return Outcome(None)
+    return Outcome(placed.position, placed.time_ms, placed.fresh, None if placed.fresh else placed.body)

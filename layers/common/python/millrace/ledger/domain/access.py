@@ -1,0 +1,77 @@
+"""Access: what a verified token lets its bearer do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from millrace.ledger.domain.errors import AuthFailed, Forbidden
+
+PRODUCER, CONSUMER, OPERATOR = "producer", "consumer", "operator"
+ROLES = frozenset({PRODUCER, CONSUMER, OPERATOR})
+MAX_NAME_BYTES = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Partition patterns are exact, or a prefix ending in `*`; `*` alone is everything."""
+
+    client_id: str
+    tenant: str
+    projects: frozenset[str]
+    partitions: tuple[str, ...]
+    roles: frozenset[str]
+    team_slug: str
+    expires_ms: int = 0
+
+    @classmethod
+    def of(cls, claims: Mapping[str, Any]) -> Identity:
+        """Read a verified token's claims; raises `AuthFailed` naming the claim that is missing or malformed."""
+        tenant = _name(claims, "tenant", "default")
+        return cls(
+            client_id=_name(claims, "client_id"),
+            tenant=tenant,
+            projects=frozenset(_names(claims, "projects")),
+            partitions=tuple(_names(claims, "partitions")),
+            roles=frozenset(_names(claims, "roles")) & ROLES,
+            team_slug=_name(claims, "team_slug", tenant),
+            expires_ms=int(claims.get("exp", 0)) * 1000,
+        )
+
+    @property
+    def sees_everything(self) -> bool:
+        return "*" in self.partitions
+
+    def reaches(self, partition: str) -> bool:
+        return any(
+            partition.startswith(pattern[:-1]) if pattern.endswith("*") else partition == pattern
+            for pattern in self.partitions
+        )
+
+    def require(self, role: str) -> None:
+        if role not in self.roles:
+            raise Forbidden(f"This needs the role {role}; the token does not carry it.", role=role)
+
+    def require_project(self, project: str) -> None:
+        if project not in self.projects:
+            raise Forbidden("The token does not name this project.", field="project")
+
+
+def _name(claims: Mapping[str, Any], claim: str, default: str | None = None) -> str:
+    value = claims.get(claim, default)
+    if not isinstance(value, str) or not _is_name(value):
+        raise AuthFailed(f"The token's claim {claim} must be a string of 1 to {MAX_NAME_BYTES} bytes.", claim=claim)
+    return value
+
+
+def _names(claims: Mapping[str, Any], claim: str) -> list[str]:
+    value = claims.get(claim, [])
+    if not isinstance(value, list) or not all(_is_name(name) for name in value):
+        rule = f"The token's claim {claim} must be a list of strings of 1 to {MAX_NAME_BYTES} bytes."
+        raise AuthFailed(rule, claim=claim)
+    return value
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value.encode("utf-8", "replace")) <= MAX_NAME_BYTES

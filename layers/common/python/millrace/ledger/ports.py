@@ -1,0 +1,127 @@
+"""What the use cases need from the world. Each docstring is the contract every adapter is tested against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from millrace.ledger.domain.names import Ledger
+from millrace.ledger.domain.page import Page
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Binds an id to a ledger for ever. `seen` is a page end: the id is in no page up to there."""
+
+    ledger: str
+    seen: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """What became of each id of one `create`. Ids in none of the three sets do not exist."""
+
+    created: frozenset[str]
+    existed: frozenset[str]
+    failed: frozenset[str]
+
+
+class Claims(Protocol):
+    def create(self, ledger: Ledger, ids: Sequence[str], seen: int) -> Claimed:
+        """Put each claim if it is absent. `failed` ids have an unknown outcome: ask again."""
+
+    def get(self, ledger: Ledger, ids: Sequence[str]) -> Mapping[str, Claim]:
+        """Every one of these ids' claims in the ledger's dedupe scope, strongly consistent; they must exist."""
+
+    def advance(self, ledger: Ledger, ids: Sequence[str], seen: int) -> None:
+        """Move `seen` upward, never down. Best effort: losing this loses only time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Pages in order as one read found them; holes are possible. `more`: there are further ones to read."""
+
+    pages: Sequence[Page]
+    more: bool = False
+
+
+class Log(Protocol):
+    def append(self, ledger: Ledger, page: Page) -> Page | None:
+        """Create the page, or return the page that already holds its first position. Never overwrites."""
+
+    def read(self, ledger: Ledger, after: int, limit: int | None = None, through: int | None = None) -> Run:
+        """Pages with `after` < `first` ≤ `through` in the bucket of `after` + 1, strongly consistent."""
+
+    def holding(self, ledger: Ledger, position: int) -> Page | None:
+        """The last page with `first` ≤ `position` in its bucket, strongly consistent: that position's, if it exists."""
+
+    def get(self, ledger: Ledger, firsts: Sequence[int]) -> Mapping[int, Page]:
+        """The pages that start at these positions, strongly consistent. Some may be left out: ask again."""
+
+    def replace(self, ledger: Ledger, page: Page) -> bool:
+        """Overwrite the page if its stored revision is one less than `page.revision`. Only pruning calls this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Where things stand in a ledger: consumers' cursors (page ends) and the floor, the oldest retained position."""
+
+    cursors: Mapping[str, int] = field(default_factory=dict)
+    floor: int = 1
+
+    @property
+    def hint(self) -> int:
+        """A page end at or below the head."""
+        return max(self.cursors.values(), default=0)
+
+
+class State(Protocol):
+    def register(self, ledger: Ledger) -> None:
+        """Make the ledger known to sweeps. Idempotent."""
+
+    def ledgers(self) -> Iterable[Ledger]:
+        """Every registered ledger, starting anywhere."""
+
+    def marks(self, ledger: Ledger) -> Marks:
+        """Cursors and floor, strongly consistent."""
+
+    def move_cursor(self, ledger: Ledger, consumer: str, expected: int, to: int) -> bool:
+        """Move a consumer's cursor from `expected` (0 = never set) to `to`; False if it stands elsewhere."""
+
+    def raise_floor(self, ledger: Ledger, to: int) -> None:
+        """Raise the floor, never lower it."""
+
+
+class Doorbell(Protocol):
+    def ring(self, ledgers: Iterable[Ledger]) -> None:
+        """Tell the background consumers that these ledgers may have something new."""
+
+
+class Together(Protocol):
+    def __call__(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
+        """Run the calls side by side; results in order. The first error is raised after all have ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """What was folded out of a ledger's events up to `through`."""
+
+    through: int
+    state: Mapping[str, Any]
+
+
+class Projections(Protocol):
+    def load(self, ledger: Ledger) -> Projection:
+        """The stored projection, or an empty one through 0."""
+
+    def store(self, ledger: Ledger, projection: Projection, before: int) -> None:
+        """Keep it if the stored one is still through `before`; else, or if it is too large to keep, do nothing."""
+
+
+class KeyRing(Protocol):
+    def current(self) -> bytes:
+        """The secret to sign with."""
+
+    def find(self, key_id: bytes) -> Sequence[bytes]:
+        """The secrets with this id among those that are still honoured; looked up afresh before giving up."""

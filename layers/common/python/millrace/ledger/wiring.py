@@ -1,0 +1,104 @@
+"""Wiring of the ledger: which adapter each part of the core gets. Built on first use, kept for the next invocation."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from functools import cache
+from typing import TYPE_CHECKING
+
+from millrace.runtime.settings import setting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from millrace.ledger.adapters.dynamodb.log import DynamoLog
+    from millrace.ledger.adapters.dynamodb.state import DynamoState
+    from millrace.ledger.adapters.threads import Threads
+    from millrace.ledger.application.commit import Commit
+    from millrace.ledger.application.heads import Heads
+    from millrace.ledger.application.sweep import Sweep
+    from millrace.ledger.ports import Doorbell
+
+LATE_MS = 30_000
+"""What a fan-out has not sent by then, its doorbell was lost for."""
+UNARCHIVED_MS = 300_000
+"""The archive waits for a minute before it begins; what it has not put by then, its doorbell was lost for."""
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def pause(attempt: int) -> None:
+    """Full jitter between tries. System randomness: a restored snapshot must not repeat itself."""
+    time.sleep(random.SystemRandom().uniform(0, min(0.4, 0.01 * 2**attempt)))
+
+
+@cache
+def dynamodb() -> DynamoDBClient:
+    from millrace.runtime.clients import dynamodb_client
+
+    return dynamodb_client()
+
+
+@cache
+def together() -> Threads:
+    from millrace.ledger.adapters.threads import Threads
+
+    return Threads(int(setting("THREADS", "16")))
+
+
+@cache
+def heads() -> Heads:
+    from millrace.ledger.application.heads import Heads
+
+    return Heads(now_ms)
+
+
+@cache
+def log() -> DynamoLog:
+    from millrace.ledger.adapters.dynamodb.log import DynamoLog
+
+    return DynamoLog(dynamodb(), setting("LOG_TABLE"), together())
+
+
+@cache
+def state() -> DynamoState:
+    from millrace.ledger.adapters.dynamodb.state import DynamoState
+
+    return DynamoState(dynamodb(), setting("STATE_TABLE"))
+
+
+@cache
+def commit() -> Commit:
+    from millrace.ledger.adapters.dynamodb.claims import DynamoClaims
+    from millrace.ledger.application.commit import Commit
+
+    claims = DynamoClaims(dynamodb(), setting("CLAIMS_TABLE"), together())
+    return Commit(claims, log(), state(), heads(), together(), now_ms, lambda: os.urandom(12), pause)
+
+
+@cache
+def doorbell(queue: str = "INDEX_QUEUE_URL") -> Doorbell:
+    from millrace.ledger.adapters.doorbell import SqsDoorbell
+    from millrace.runtime.clients import sqs_client
+
+    return SqsDoorbell(sqs_client(), setting(queue))
+
+
+def sweep(may_go_on: Callable[[], bool]) -> Sweep:
+    """Watches the indexer, and the fan-out and the archive for what they should have done long ago."""
+    from millrace.ledger.application.sweep import Sweep, Watch
+    from millrace.ledger.domain.consumers import ARCHIVE_CONSUMER, FAN_OUT_CONSUMER, INDEX_CONSUMER
+    from millrace.ledger.domain.names import INDEXED
+
+    watches = (
+        Watch(INDEX_CONSUMER, doorbell(), contracts=INDEXED),
+        Watch(FAN_OUT_CONSUMER, doorbell("WAKE_QUEUE_URL"), LATE_MS),
+        Watch(ARCHIVE_CONSUMER, doorbell("ARCHIVE_QUEUE_URL"), UNARCHIVED_MS),
+    )
+    return Sweep(log(), state(), watches, together(), now_ms, may_go_on)

@@ -1,0 +1,145 @@
+"""Subscriptions in DynamoDB: an item per partition, so that finding them costs by what is found.
+
+Beside them, under the connection's own key, an item that lists where they are, written first and deleted last.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+
+from millrace.ledger.adapters.aws_errors import condition_failed, translated
+from millrace.ledger.adapters.dynamodb.batch import delete_all, put_all
+from millrace.ledger.adapters.dynamodb.state import query_all
+from millrace.ledger.domain.names import Ledger, join_key
+from millrace.ledger.ports import Together
+from millrace.live.adapters.dynamodb.connections import LIFE_SECONDS
+from millrace.live.ports import Subscription
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+NOT_YET_NOTED = "(attribute_not_exists(m) OR m < :through)"
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoSubscriptions:
+    client: DynamoDBClient
+    table: str
+    together: Together
+    clock: Callable[[], int]
+
+    def add(self, subscription: Subscription) -> None:
+        before = self._listed(subscription.connection, subscription.id)
+        keys = _lookup_keys(subscription)
+        ttl = {"N": str(self.clock() // 1000 + LIFE_SECONDS)}
+        listed = {**_list_key(subscription.connection, subscription.id), "k": {"S": json.dumps(keys)}, "ttl": ttl}
+        with translated():
+            self.client.put_item(TableName=self.table, Item=listed)
+        content = {"S": json.dumps(asdict(subscription))}
+        live = {"N": "0" if subscription.live else str(subscription.sender_until_ms)}
+        items = [{**_row_key(key, subscription), "d": content, "u": live, "ttl": ttl} for key in keys]
+        put_all(self.client, self.table, items, self.together)
+        gone = [_row_key(key, subscription) for key in before if key not in keys]
+        delete_all(self.client, self.table, gone, self.together)
+
+    def find(self, ledger: Ledger, partitions: Collection[str]) -> Sequence[Subscription]:
+        keys = [_whole(ledger.name), *(_partition(ledger.name, name) for name in sorted(partitions))]
+        answers = self.together([partial(self._query, key) for key in keys])
+        found = {(s.connection, s.id): s for answer in answers for s in answer}
+        return list(found.values())
+
+    def note_missed(self, subscription: Subscription, through: int) -> Subscription | None:
+        with translated():
+            try:
+                self.client.update_item(
+                    TableName=self.table,
+                    Key=_row_key(_whole(subscription.ledger), subscription),
+                    UpdateExpression="SET m = :through",
+                    ConditionExpression=f"attribute_exists(p) AND u <> :live AND {NOT_YET_NOTED}",
+                    ExpressionAttributeValues={":through": {"N": str(through)}, ":live": {"N": "0"}},
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                )
+            except ClientError as error:
+                if not condition_failed(error):
+                    raise
+                item: Any = error.response.get("Item")
+                return _subscription(item) if item and item["u"]["N"] == "0" else None
+        return None
+
+    def go_live(self, subscription: Subscription, sent: int) -> int | None:
+        with translated():
+            try:
+                self.client.update_item(
+                    TableName=self.table,
+                    Key=_row_key(_whole(subscription.ledger), subscription),
+                    UpdateExpression="SET u = :live, a = :sent",
+                    ConditionExpression="attribute_exists(p) AND (attribute_not_exists(m) OR m <= :sent)",
+                    ExpressionAttributeValues={":live": {"N": "0"}, ":sent": {"N": str(sent)}},
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                )
+            except ClientError as error:
+                if not condition_failed(error):
+                    raise
+                item: Any = error.response.get("Item")
+                return int(item["m"]["N"]) if item else None
+        return None
+
+    def remove(self, connection: str, id_: str | None = None) -> None:
+        for listed in list(query_all(self.client, self.table, f"c#{connection}", f"sub#{id_ or ''}")):
+            name = listed["s"]["S"].removeprefix("sub#")
+            if id_ not in (None, name):
+                continue
+            rows = [{"p": {"S": key}, "s": {"S": f"{connection}#{name}"}} for key in json.loads(listed["k"]["S"])]
+            delete_all(self.client, self.table, rows, self.together)
+            delete_all(self.client, self.table, [_list_key(connection, name)], self.together)
+
+    def _listed(self, connection: str, id_: str) -> list[str]:
+        with translated():
+            item = self.client.get_item(TableName=self.table, Key=_list_key(connection, id_), ConsistentRead=True).get(
+                "Item"
+            )
+        keys: list[str] = json.loads(item["k"]["S"]) if item else []
+        return keys
+
+    def _query(self, key: str) -> list[Subscription]:
+        return [_subscription(item) for item in query_all(self.client, self.table, key)]
+
+
+def _whole(ledger: str) -> str:
+    return f"w#{ledger}"
+
+
+def _partition(ledger: str, name: str) -> str:
+    return f"l#{ledger}#{join_key(name)}"
+
+
+def _lookup_keys(subscription: Subscription) -> list[str]:
+    if subscription.partitions is None:
+        return [_whole(subscription.ledger)]
+    return [_partition(subscription.ledger, name) for name in subscription.partitions]
+
+
+def _row_key(key: str, subscription: Subscription) -> dict[str, Any]:
+    return {"p": {"S": key}, "s": {"S": f"{subscription.connection}#{subscription.id}"}}
+
+
+def _list_key(connection: str, id_: str) -> dict[str, Any]:
+    return {"p": {"S": f"c#{connection}"}, "s": {"S": f"sub#{id_}"}}
+
+
+def _subscription(item: Any) -> Subscription:
+    stored = json.loads(item["d"]["S"])
+    if stored["partitions"] is not None:
+        stored["partitions"] = tuple(stored["partitions"])
+    stored["sender_until_ms"] = int(item["u"]["N"])
+    if "a" in item:
+        stored["after"] = int(item["a"]["N"])
+    return Subscription(**stored)

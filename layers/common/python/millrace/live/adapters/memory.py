@@ -1,0 +1,116 @@
+"""In-memory connections, subscriptions and wire: the live side's first-class adapters."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from threading import Lock
+
+from millrace.ledger.domain.names import Ledger
+from millrace.live.domain.messages import MAX_MESSAGES_PER_SECOND
+from millrace.live.ports import Connection, Subscription, Turn
+
+
+@dataclass(slots=True)
+class _Row:
+    connection: Connection
+    busy: str = ""
+    busy_until: int = 0
+    window: tuple[int, int] = (0, 0)
+
+
+@dataclass(slots=True)
+class MemoryConnections:
+    rows: dict[str, _Row] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
+
+    def open(self, id_: str, now_ms: int) -> None:  # noqa: ARG002 - nothing expires in memory
+        with self.lock:
+            self.rows[id_] = _Row(Connection(id_))
+
+    def take_turn(self, id_: str, message_type: str, now_ms: int, until_ms: int) -> Turn:
+        with self.lock:
+            row = self.rows.get(id_)
+            if row is None:
+                return Turn(refused="gone")
+            if row.busy_until > now_ms:
+                return Turn(refused=row.busy)
+            second, count = row.window
+            count = count + 1 if second == now_ms // 1000 else 1
+            if count > MAX_MESSAGES_PER_SECOND:
+                return Turn(refused="rate")
+            row.busy, row.busy_until, row.window = message_type, until_ms, (now_ms // 1000, count)
+            return Turn(row.connection)
+
+    def end_turn(self, connection: Connection) -> None:
+        with self.lock:
+            row = self.rows.get(connection.id)
+            if row is not None:
+                row.connection, row.busy_until = connection, 0
+
+    def remove(self, id_: str) -> None:
+        with self.lock:
+            self.rows.pop(id_, None)
+
+
+@dataclass(slots=True)
+class MemorySubscriptions:
+    rows: dict[tuple[str, str], Subscription] = field(default_factory=dict)
+    notes: dict[tuple[str, str], int] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
+
+    def add(self, subscription: Subscription) -> None:
+        with self.lock:
+            key = (subscription.connection, subscription.id)
+            self.rows[key] = subscription
+            self.notes.pop(key, None)
+
+    def find(self, ledger: Ledger, partitions: Collection[str]) -> Sequence[Subscription]:
+        with self.lock:
+            return [
+                row
+                for row in self.rows.values()
+                if row.ledger == ledger.name
+                and (row.partitions is None or not set(row.partitions).isdisjoint(partitions))
+            ]
+
+    def note_missed(self, subscription: Subscription, through: int) -> Subscription | None:
+        with self.lock:
+            key = (subscription.connection, subscription.id)
+            row = self.rows.get(key)
+            if row is not None and row.live:
+                return row
+            self.notes[key] = max(through, self.notes.get(key, 0))
+            return None
+
+    def go_live(self, subscription: Subscription, sent: int) -> int | None:
+        with self.lock:
+            key = (subscription.connection, subscription.id)
+            note = self.notes.get(key, 0)
+            if note > sent:
+                return note
+            if key in self.rows:
+                self.rows[key] = replace(self.rows[key], after=sent, sender_until_ms=0)
+            return None
+
+    def remove(self, connection: str, id_: str | None = None) -> None:
+        with self.lock:
+            for key in [key for key in self.rows if key[0] == connection and id_ in (None, key[1])]:
+                del self.rows[key]
+
+
+@dataclass(slots=True)
+class MemoryWire:
+    """Sockets as lists of what was sent; a closed one is no longer in `sent`'s keys but in `closed`."""
+
+    sent: dict[str, list[str]] = field(default_factory=dict)
+    closed: set[str] = field(default_factory=set)
+
+    def post(self, connection: str, text: str) -> bool:
+        if connection in self.closed:
+            return False
+        self.sent.setdefault(connection, []).append(text)
+        return True
+
+    def close(self, connection: str) -> None:
+        self.closed.add(connection)

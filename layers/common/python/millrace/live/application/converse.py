@@ -1,0 +1,158 @@
+"""Converse: one message of a WebSocket connection, from its text to the answers on the wire (S14, S15)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from millrace.ledger.domain import strict_json
+from millrace.ledger.domain.errors import BadRequest, MillraceError, Unavailable
+from millrace.live.application.answer import Answer, Answers
+from millrace.live.domain import dialects
+from millrace.live.domain.messages import MAX_MESSAGE_BYTES, PROTOCOL, SocketError, closes, error_message, to_text
+from millrace.live.ports import Connection, Connections, Subscriptions, Turn, Wire
+
+TURN_MS = 35_000
+"""Longer than the function lives: a turn whose process died ends by itself."""
+WAITS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Converse:
+    connections: Connections
+    subscriptions: Subscriptions
+    wire: Wire
+    answers: Answers
+    clock: Callable[[], int]
+    pause: Callable[[int], None]
+    """Wait a little before asking again for a turn."""
+
+    def __call__(self, connection_id: str, text: str) -> None:
+        parsed, problem = _parse(text)
+        kind = str(parsed.get("type", ""))
+        try:
+            turn = self._take_turn(connection_id, kind)
+        except MillraceError as error:
+            self._tell(connection_id, parsed, error)
+            return
+        if turn.connection is None:
+            self._tell(connection_id, parsed, _refusal(kind, turn.refused))
+            return
+        connection = turn.connection
+        dialect = connection.dialect or dialects.choose(parsed)
+        said = dialects.read(dialect, parsed)
+        connection = replace(connection, dialect=dialect)
+        try:
+            if problem is not None:
+                raise problem
+            answer = self._answer(connection, said)
+        except MillraceError as error:
+            answer = Answer(connection, [error_message(error, said.get("msg_id"))])
+        self._conclude(answer, stored_first=kind == "connect")
+
+    def _conclude(self, answer: Answer, *, stored_first: bool) -> None:
+        """Answers go out within the turn. Who somebody is, is stored before they are told that they are connected."""
+        if stored_first:
+            self._store(answer.connection)
+        if not self._post_all(answer):
+            self.forget(answer.connection.id)
+        elif not stored_first:
+            self._store(answer.connection)
+
+    def _store(self, connection: Connection) -> None:
+        """The dialect is chosen for good by the message that connects, not by whatever came before it."""
+        self.connections.end_turn(replace(connection, dialect=connection.dialect if connection.identity else ""))
+
+    def _answer(self, connection: Connection, said: Mapping[str, Any]) -> Answer:
+        _check_envelope(said)
+        if connection.identity is not None and connection.expires_ms <= self.clock():
+            raise SocketError("auth_failed", "The token has expired; connect again with a new one.", claim="exp")
+        if connection.identity is None and said["type"] != "connect":
+            raise BadRequest("Say connect first; nothing else is valid before it.", field="type")
+        handler = self.answers.by_type.get(said["type"])
+        if handler is None:
+            raise BadRequest(f"No such message type; known: {', '.join(self.answers.by_type)}.", field="type")
+        return handler(connection, said["payload"], said.get("msg_id"))
+
+    def _take_turn(self, connection_id: str, kind: str) -> Turn:
+        """One message of a connection at a time; others wait, but a sync does not wait for a sync."""
+        turn = Turn()
+        for attempt in range(WAITS):
+            if attempt:
+                self.pause(attempt)
+            now = self.clock()
+            turn = self.connections.take_turn(connection_id, kind, now, now + TURN_MS)
+            waits = turn.connection is None and turn.refused not in ("gone", "rate")
+            if not waits or turn.refused == kind == "sync":
+                return turn
+        return Turn(refused="rate")
+
+    def _tell(self, connection_id: str, parsed: Mapping[str, Any], error: MillraceError) -> None:
+        """An error to a connection of which nothing could be read."""
+        dialect = dialects.choose(parsed)
+        sent = error_message(error, dialects.read(dialect, parsed).get("msg_id"))
+        self.wire.post(connection_id, to_text(dialects.write(dialect, sent, project="")))
+        if closes(sent):
+            self.forget(connection_id)
+
+    def _post_all(self, answer: Answer) -> bool:
+        """False when the connection is to be forgotten: gone, closing by contract, or perhaps not reached."""
+        connection = answer.connection
+        for sent in answer.messages:
+            text = to_text(dialects.write(connection.dialect, sent, project=connection.project))
+            try:
+                if not self.wire.post(connection.id, text) or closes(sent):
+                    return False
+            except Unavailable:
+                return False
+        return not answer.ends
+
+    def fail(self, connection_id: str) -> None:
+        """Our own mistake: say so and close; the client connects again and loses nothing."""
+        sent = error_message(MillraceError("Something went wrong on our side; connect and sync again."))
+        try:
+            self.wire.post(connection_id, to_text(sent))
+        finally:
+            self.forget(connection_id)
+
+    def forget(self, connection_id: str) -> None:
+        """Close and clean up. Idempotent."""
+        self.wire.close(connection_id)
+        self.subscriptions.remove(connection_id)
+        self.connections.remove(connection_id)
+
+
+def _refusal(kind: str, reason: str) -> SocketError:
+    if reason == "gone":
+        return SocketError("auth_failed", "This connection is not known here any more; connect again.")
+    if reason == kind == "sync":
+        return SocketError("bad_request", "A sync is running on this connection; wait for its answer.", field="type")
+    return SocketError("rate_limited", "Too many messages on this connection.", retry_after_ms=1000)
+
+
+def _parse(text: str) -> tuple[dict[str, Any], MillraceError | None]:
+    """The message, or an empty one and what is wrong with it."""
+    try:
+        strict_json.refuse_replacements(text)
+        parsed = strict_json.parse(text.encode("utf-8", "surrogatepass"), MAX_MESSAGE_BYTES)
+    except MillraceError as error:
+        return {}, error
+    if not isinstance(parsed, dict):
+        return {}, BadRequest("A message is an object with type, protocol_version and payload.", field="body")
+    return parsed, None
+
+
+def _check_envelope(said: Mapping[str, Any]) -> None:
+    if not isinstance(said.get("type"), str):
+        raise BadRequest("A message needs a type: a string.", field="type")
+    version = said.get("protocol_version")
+    if not isinstance(version, str):
+        raise BadRequest("A message needs a protocol_version: a string.", field="protocol_version")
+    if version != PROTOCOL:
+        text = f"This hub speaks protocol version {PROTOCOL}."
+        raise SocketError("protocol_version_unsupported", text, field="protocol_version", supported=[PROTOCOL])
+    if not isinstance(said.get("payload"), dict):
+        raise BadRequest("A message needs a payload: an object.", field="payload")
+    if not isinstance(said.get("msg_id", ""), str):
+        raise BadRequest("msg_id must be a string.", field="msg_id")

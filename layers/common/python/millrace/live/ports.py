@@ -1,0 +1,106 @@
+"""What live delivery needs from the world: connections, their subscriptions, and the wire to them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from millrace.ledger.domain.access import Identity
+from millrace.ledger.domain.names import Ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """A connection's running sync cycle: where its next page starts, and the watermark it ends at."""
+
+    partitions: tuple[str, ...] | None
+    next_since: int
+    sync_to: int
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """What the hub remembers of a socket between two messages. No identity: it has not said `connect` yet."""
+
+    id: str
+    dialect: str = ""
+    identity: Identity | None = None
+    project: str = ""
+    expires_ms: int = 0
+    """When its token ends."""
+    cycle: Cycle | None = None
+    subscribed: int = 0
+    """How often it said `subscribe`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The answer to a message's wish to be handled: the connection, or why not now."""
+
+    connection: Connection | None = None
+    refused: str = ""
+    """`gone`, `rate`, or the type of the message that is being handled."""
+
+
+class Connections(Protocol):
+    def open(self, id_: str, now_ms: int) -> None:
+        """Remember a new socket."""
+
+    def take_turn(self, id_: str, message_type: str, now_ms: int, until_ms: int) -> Turn:
+        """Let one message of a connection be handled, counted in its rate window. A turn ends at `until_ms` at last."""
+
+    def end_turn(self, connection: Connection) -> None:
+        """Store what the message changed, and let the next one in."""
+
+    def remove(self, id_: str) -> None:
+        """Forget the connection. Idempotent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """Who wants which events of a ledger. While a snapshot is being sent to it, it is not live."""
+
+    connection: str
+    id: str
+    ledger: str
+    partitions: tuple[str, ...] | None
+    """None: every event of the ledger."""
+    dialect: str
+    project: str
+    expires_ms: int
+    after: int
+    """Only events above this position are live for it."""
+    sender_until_ms: int = 0
+    """Not 0: a snapshot is being sent, by a process that is dead after this time."""
+
+    @property
+    def live(self) -> bool:
+        return self.sender_until_ms == 0
+
+
+class Subscriptions(Protocol):
+    def add(self, subscription: Subscription) -> None:
+        """Make it durable, in place of the connection's earlier one of that id."""
+
+    def find(self, ledger: Ledger, partitions: Collection[str]) -> Sequence[Subscription]:
+        """Those that any of these partitions, or the whole ledger, concerns; each once. Strongly consistent, not
+        cached; the cost follows what is found."""
+
+    def note_missed(self, subscription: Subscription, through: int) -> Subscription | None:
+        """Tell the snapshot's sender that the log goes on to `through`. None when the note is left; if it has gone
+        live meanwhile, the live subscription."""
+
+    def go_live(self, subscription: Subscription, sent: int) -> int | None:
+        """Become live after `sent`, unless a note says the sender must go on: then that position."""
+
+    def remove(self, connection: str, id_: str | None = None) -> None:
+        """Forget one subscription of a connection, or all. Idempotent."""
+
+
+class Wire(Protocol):
+    def post(self, connection: str, text: str) -> bool:
+        """Send a message; False when the connection is gone. Raises `Unavailable` when it may have arrived or not."""
+
+    def close(self, connection: str) -> None:
+        """End the connection. A gone one is fine."""

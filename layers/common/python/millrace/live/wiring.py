@@ -1,0 +1,88 @@
+"""Wiring of live delivery: connections, subscriptions and the wire to them, built on first use like the ledger."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import TYPE_CHECKING
+
+from millrace.ledger import wiring as core
+from millrace.runtime import bearer
+from millrace.runtime.settings import setting
+from millrace.sync import wiring as sync_wiring
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from millrace.live.adapters.dynamodb.connections import DynamoConnections
+    from millrace.live.adapters.dynamodb.subscriptions import DynamoSubscriptions
+    from millrace.live.adapters.socket_wire import ApiGatewayWire
+    from millrace.live.application.broadcast import Broadcast
+    from millrace.live.application.converse import Converse
+
+
+@cache
+def connections() -> DynamoConnections:
+    from millrace.live.adapters.dynamodb.connections import DynamoConnections
+
+    return DynamoConnections(core.dynamodb(), setting("CONNECTIONS_TABLE"))
+
+
+@cache
+def subscriptions() -> DynamoSubscriptions:
+    from millrace.live.adapters.dynamodb.subscriptions import DynamoSubscriptions
+
+    return DynamoSubscriptions(core.dynamodb(), setting("CONNECTIONS_TABLE"), core.together(), core.now_ms)
+
+
+@cache
+def wire() -> ApiGatewayWire:
+    from millrace.live.adapters.socket_wire import ApiGatewayWire
+    from millrace.runtime.clients import socket_client
+
+    return ApiGatewayWire(socket_client(setting("SOCKET_API_ID"), setting("SOCKET_STAGE")))
+
+
+@cache
+def converse() -> Converse:
+    from millrace.live.application.answer import Answers
+    from millrace.live.application.converse import Converse
+    from millrace.live.application.subscribe import Subscribe
+
+    subscribe = Subscribe(core.log(), core.state(), subscriptions(), core.heads(), core.together(), core.now_ms)
+    answers = Answers(
+        lambda token: bearer.tokens().verify(token),
+        sync_wiring.submit(),
+        sync_wiring.sync(),
+        subscribe,
+        subscriptions(),
+        wire(),
+        core.now_ms,
+        lambda: os.urandom(8).hex(),
+        resume=_resume,
+    )
+    return Converse(connections(), subscriptions(), wire(), answers, core.now_ms, core.pause)
+
+
+def _resume(tenant: str, runtime_id: str, stream_id: str, cursor: str) -> int:
+    from millrace.streams import wiring as streams_wiring
+
+    return streams_wiring.poll().resume(tenant, runtime_id, stream_id, cursor)
+
+
+def broadcast(may_go_on: Callable[[], bool]) -> Broadcast:
+    from millrace.live.application.broadcast import Broadcast
+    from millrace.live.domain import events as live_events
+
+    return Broadcast(
+        core.log(),
+        core.state(),
+        subscriptions(),
+        connections(),
+        wire(),
+        core.together(),
+        core.now_ms,
+        live_events.Renderer(),
+        lambda to: live_events.expired(to.dialect, to.project),
+        may_go_on,
+    )

@@ -1,0 +1,31 @@
+"""Realtime metrics (R4): emitted is what the logs hold, counted from them; invalid and deduped are kept counters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from millrace.ledger.application.heads import find_head
+from millrace.ledger.domain.names import Ledger
+from millrace.ledger.ports import Log, Together
+from millrace.realtime.ports import Counters, Sessions
+
+INVALID, DEDUPED = "invalid", "deduped"
+
+
+@dataclass(frozen=True, slots=True)
+class RealtimeMetrics:
+    log: Log
+    sessions: Sessions
+    counters: Counters
+    together: Together
+
+    def __call__(self, tenant: str) -> dict[str, int]:
+        """A session's sequences are gapless, so its head is the number of its events."""
+        ledgers = list(self.sessions.of_tenant(tenant))
+        heads = self.together([partial(self._head, ledger) for ledger in ledgers]) if ledgers else []
+        kept = self.counters.read(tenant)
+        return {"emitted": sum(heads), INVALID: kept.get(INVALID, 0), DEDUPED: kept.get(DEDUPED, 0)}
+
+    def _head(self, ledger: Ledger) -> int:
+        return find_head(self.log, ledger, 0)

@@ -1,0 +1,52 @@
+"""Wiring of the realtime contract, built on first use like the ledger."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from millrace.ledger import wiring as core
+from millrace.runtime.settings import setting
+
+if TYPE_CHECKING:
+    from millrace.realtime.adapters.dynamodb import DynamoRealtime
+    from millrace.realtime.application.count_events import RealtimeMetrics
+    from millrace.realtime.application.publish import Publish
+    from millrace.realtime.application.replay import Replay
+    from millrace.realtime.application.transcripts import Transcripts
+
+
+@cache
+def realtime_state() -> DynamoRealtime:
+    from millrace.realtime.adapters.dynamodb import DynamoRealtime
+
+    return DynamoRealtime(core.dynamodb(), setting("STATE_TABLE"), core.together())
+
+
+@cache
+def publish() -> Publish:
+    from millrace.realtime.application.publish import Publish
+
+    return Publish(core.commit(), core.together())
+
+
+@cache
+def replay() -> Replay:
+    from millrace.realtime.application.replay import Replay
+
+    return Replay(core.log(), core.state(), realtime_state(), core.heads(), core.together())
+
+
+@cache
+def transcripts() -> Transcripts:
+    from millrace.ledger.adapters.dynamodb.projections import DynamoProjections
+    from millrace.realtime.application.transcripts import Transcripts
+
+    return Transcripts(replay(), DynamoProjections(core.dynamodb(), setting("STATE_TABLE"), "transcript"))
+
+
+@cache
+def realtime_metrics() -> RealtimeMetrics:
+    from millrace.realtime.application.count_events import RealtimeMetrics
+
+    return RealtimeMetrics(core.log(), realtime_state(), realtime_state(), core.together())

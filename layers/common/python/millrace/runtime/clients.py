@@ -1,0 +1,81 @@
+"""AWS clients as this system wants them: few, patient, and bounded in time."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import TYPE_CHECKING
+
+import boto3
+from aws_lambda_powertools.utilities.parameters import get_secret
+from botocore.config import Config
+
+from millrace.ledger.adapters.aws_errors import translated
+
+if TYPE_CHECKING:
+    from mypy_boto3_apigatewaymanagementapi import ApiGatewayManagementApiClient
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_secretsmanager import SecretsManagerClient
+    from mypy_boto3_sqs import SQSClient
+
+_CONFIG = Config(
+    retries={"mode": "standard", "max_attempts": 4}, connect_timeout=2, read_timeout=5, max_pool_connections=32
+)
+
+
+_SOCKET_CONFIG = Config(
+    retries={"mode": "standard", "max_attempts": 2}, connect_timeout=1, read_timeout=2, max_pool_connections=64
+)
+
+
+_OBJECT_CONFIG = Config(
+    retries={"mode": "standard", "max_attempts": 4}, connect_timeout=2, read_timeout=30, max_pool_connections=32
+)
+
+
+def dynamodb_client() -> DynamoDBClient:
+    return boto3.client("dynamodb", config=_CONFIG)
+
+
+def s3_client() -> S3Client:
+    """An emulator has no name for each bucket; there a bucket is part of the path."""
+    style = Config(s3={"addressing_style": "path" if os.environ.get("AWS_ENDPOINT_URL") else "virtual"})
+    return boto3.client("s3", config=_OBJECT_CONFIG.merge(style))
+
+
+def sqs_client() -> SQSClient:
+    return boto3.client("sqs", config=_CONFIG)
+
+
+def socket_client(api_id: str, stage: str) -> ApiGatewayManagementApiClient:
+    """The management API of a WebSocket API's stage: at its own address on AWS, below the endpoint of an emulator."""
+    emulator = os.environ.get("AWS_ENDPOINT_URL")
+    region = os.environ.get("AWS_REGION", "us-east-1")
+    suffix = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
+    url = (
+        f"{emulator}/_aws/execute-api/{api_id}/{stage}"
+        if emulator
+        else f"https://{api_id}.execute-api.{region}.{suffix}/{stage}"
+    )
+    return boto3.client("apigatewaymanagementapi", endpoint_url=url, config=_SOCKET_CONFIG)
+
+
+@cache
+def secrets_client() -> SecretsManagerClient:
+    return boto3.client("secretsmanager", config=_CONFIG)
+
+
+def read_secret(arn: str, max_age_seconds: int) -> str:
+    """A secret's text, kept in memory for `max_age_seconds`."""
+    return str(get_secret(arn, max_age=max_age_seconds))
+
+
+def read_secret_stage(arn: str, stage: str) -> str | None:
+    """A secret's text at a stage of its rotation; None if no version is at that stage."""
+    client = secrets_client()
+    with translated():
+        try:
+            return client.get_secret_value(SecretId=arn, VersionStage=stage)["SecretString"]
+        except client.exceptions.ResourceNotFoundException:
+            return None

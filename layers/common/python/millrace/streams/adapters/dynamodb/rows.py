@@ -1,0 +1,139 @@
+"""Rows that announce their changes, and intents, in DynamoDB."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+
+from millrace.ledger.adapters.aws_errors import applied, condition_failed, translated
+from millrace.ledger.adapters.dynamodb.state import query_all
+from millrace.ledger.domain.names import Ledger, join_key, split_key
+from millrace.ledger.domain.page import Draft
+from millrace.streams.ports import Announcement, Intent, Row
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+INTENT_SHARDS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoRows:
+    client: DynamoDBClient
+    table: str
+
+    def get(self, group: str, key: str) -> Row | None:
+        with translated():
+            answer = self.client.get_item(TableName=self.table, Key=_key(group, key), ConsistentRead=True)
+        item = answer.get("Item")
+        return None if item is None else _row(item)
+
+    def put(self, group: str, key: str, row: Row) -> Row | None:
+        condition = "attribute_not_exists(p)" if row.version == 1 else "v = :before"
+        values = {} if row.version == 1 else {"ExpressionAttributeValues": {":before": {"N": str(row.version - 1)}}}
+        with translated():
+            try:
+                self.client.put_item(
+                    TableName=self.table,
+                    Item={**_key(group, key), **_item(row)},
+                    ConditionExpression=condition,
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                    **values,  # type: ignore[arg-type]
+                )
+            except ClientError as error:
+                if not condition_failed(error):
+                    raise
+                item: Any = error.response.get("Item")
+                return _row(item) if item else Row(0, {}, "")
+        return None
+
+    def settle(self, group: str, key: str, version: int) -> None:
+        applied(
+            lambda: self.client.update_item(
+                TableName=self.table,
+                Key=_key(group, key),
+                UpdateExpression="REMOVE a",
+                ConditionExpression="v = :version",
+                ExpressionAttributeValues={":version": {"N": str(version)}},
+            )
+        )
+
+    def page(self, group: str, after: str, limit: int) -> Sequence[tuple[str, Row]]:
+        found: list[tuple[str, Row]] = []
+        asked: dict[str, Any] = {"KeyConditionExpression": "p = :p", "ExpressionAttributeValues": {":p": {"S": group}}}
+        if after:
+            asked["KeyConditionExpression"] += " AND s > :after"
+            asked["ExpressionAttributeValues"][":after"] = {"S": after}
+        while len(found) < limit:
+            with translated():
+                answer = self.client.query(TableName=self.table, ConsistentRead=True, Limit=limit - len(found), **asked)
+            found += [(item["s"]["S"], _row(item)) for item in answer["Items"]]
+            if "LastEvaluatedKey" not in answer:
+                break
+            asked["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+        return found
+
+    def leave(self, intent: Intent, now_ms: int) -> None:
+        with translated():
+            self.client.put_item(TableName=self.table, Item={**_intent_key(intent), "t": {"N": str(now_ms)}})
+
+    def clear(self, intent: Intent) -> None:
+        with translated():
+            self.client.delete_item(TableName=self.table, Key=_intent_key(intent))
+
+    def left_before(self, ms: int) -> Iterable[Intent]:
+        for shard in range(INTENT_SHARDS):
+            for item in query_all(self.client, self.table, _shard(shard)):
+                if int(item["t"]["N"]) < ms:
+                    yield Intent(*split_key(item["s"]["S"]))
+
+
+def _key(group: str, key: str) -> dict[str, Any]:
+    return {"p": {"S": group}, "s": {"S": key}}
+
+
+def _shard(number: int) -> str:
+    return join_key("intents", str(number))
+
+
+def _intent_key(intent: Intent) -> dict[str, Any]:
+    name = join_key(intent.group, intent.key, intent.nonce)
+    return _key(_shard(zlib.crc32(name.encode()) % INTENT_SHARDS), name)
+
+
+def _item(row: Row) -> dict[str, Any]:
+    item: dict[str, Any] = {
+        "v": {"N": str(row.version)},
+        "n": {"S": row.nonce},
+        "d": {"S": json.dumps(row.content, ensure_ascii=False, separators=(",", ":"))},
+    }
+    if row.trail:
+        item["w"] = {"L": [{"S": nonce} for nonce in row.trail]}
+    if row.pending is not None:
+        told, draft = row.pending, row.pending.draft
+        item["a"] = {
+            "M": {
+                "l": {"S": told.ledger.name},
+                "c": {"S": told.client_id},
+                "i": {"S": draft.id},
+                "h": {"B": draft.digest},
+                "b": {"B": draft.body},
+            }
+        }
+    return item
+
+
+def _row(item: Any) -> Row:
+    pending = None
+    if "a" in item:
+        told = item["a"]["M"]
+        ledger = Ledger(told["l"]["S"], told["l"]["S"])
+        draft = Draft(told["i"]["S"], bytes(told["h"]["B"]), bytes(told["b"]["B"]))
+        pending = Announcement(ledger, draft, told["c"]["S"])
+    trail = tuple(nonce["S"] for nonce in item.get("w", {"L": []})["L"])
+    return Row(int(item["v"]["N"]), json.loads(item["d"]["S"]), item["n"]["S"], pending, trail)

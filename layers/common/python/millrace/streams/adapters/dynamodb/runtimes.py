@@ -1,0 +1,88 @@
+"""Runtimes in DynamoDB: negotiation and grants side by side, so that an emission reads them in one call."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from millrace.ledger.adapters.aws_errors import applied, translated
+from millrace.ledger.adapters.dynamodb.state import query_all, registered
+from millrace.ledger.domain.names import Ledger, join_key
+from millrace.ledger.ports import Together
+from millrace.streams.domain.grant import Grant
+from millrace.streams.domain.negotiate import Negotiated
+from millrace.streams.ports import Runtime
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+NEGOTIATED = "~negotiated"
+"""After every grant: one query from a time on finds the grants that end later, and this."""
+GRANT = "grant#"
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoRuntimes:
+    client: DynamoDBClient
+    table: str
+    together: Together
+    clock: Callable[[], int]
+
+    def load(self, tenant: str, runtime_id: str) -> Runtime:
+        return self._since(tenant, runtime_id, self.clock())
+
+    def grants(self, tenant: str, runtime_id: str) -> Sequence[Grant]:
+        return self._since(tenant, runtime_id, 0).grants
+
+    def _since(self, tenant: str, runtime_id: str, ms: int) -> Runtime:
+        negotiated, grants = None, []
+        items = query_all(self.client, self.table, _runtime(tenant, runtime_id), since=f"{GRANT}{ms:015d}")
+        for item in items:
+            content = json.loads(item["d"]["S"])
+            if item["s"]["S"] == NEGOTIATED:
+                negotiated = Negotiated.of(content)
+            else:
+                grants.append(Grant.of(content))
+        return Runtime(negotiated, grants)
+
+    def negotiate(self, tenant: str, runtime_id: str, negotiated: Negotiated) -> None:
+        self._put(tenant, runtime_id, NEGOTIATED, negotiated.stored())
+
+    def put_grant(self, tenant: str, grant: Grant) -> None:
+        self._put(tenant, grant.runtime_id, f"{GRANT}{grant.expires_ms:015d}#{grant.id}", grant.stored())
+
+    def mark(self, stream: Ledger, subscription: str) -> bool:
+        item = _degraded(stream, subscription)
+        return applied(
+            lambda: self.client.put_item(TableName=self.table, Item=item, ConditionExpression="attribute_not_exists(p)")
+        )
+
+    def is_marked(self, stream: Ledger, subscription: str) -> bool:
+        with translated():
+            answer = self.client.get_item(
+                TableName=self.table, Key=_degraded(stream, subscription), ConsistentRead=True
+            )
+        return "Item" in answer
+
+    def of_runtime(self, tenant: str, runtime_id: str) -> Sequence[Ledger]:
+        prefix = join_key("streams", tenant, runtime_id) + "#"
+        return [Ledger(name, name) for name in sorted(registered(self.client, self.table, prefix, self.together))]
+
+    def _put(self, tenant: str, runtime_id: str, sort: str, content: Any) -> None:
+        item = {
+            "p": {"S": _runtime(tenant, runtime_id)},
+            "s": {"S": sort},
+            "d": {"S": json.dumps(content, separators=(",", ":"))},
+        }
+        with translated():
+            self.client.put_item(TableName=self.table, Item=item)
+
+
+def _runtime(tenant: str, runtime_id: str) -> str:
+    return join_key("runtime", tenant, runtime_id)
+
+
+def _degraded(stream: Ledger, subscription: str) -> dict[str, Any]:
+    return {"p": {"S": f"degraded#{stream.name}"}, "s": {"S": subscription}}

@@ -1,0 +1,147 @@
+"""Diagnostics: break-glass grants, the raw values kept under them, and the audit ledger that knows of both (P4)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from millrace.ledger.application.commit import Commit
+from millrace.ledger.application.heads import Heads, newest
+from millrace.ledger.application.read_log import ReadLog
+from millrace.ledger.domain.access import OPERATOR, Identity
+from millrace.ledger.domain.canonical import canonical, digest
+from millrace.ledger.domain.names import Ledger
+from millrace.ledger.domain.page import Draft, Origin
+from millrace.ledger.ports import Log, State, Together
+from millrace.streams.application.runtime_access import require_runtime
+from millrace.streams.domain.envelope import check_name
+from millrace.streams.domain.errors import Absent, GrantEnded
+from millrace.streams.domain.grant import Grant, check_grant
+from millrace.streams.ports import RawValues, Runtimes, Sealer
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """An append-only ledger of what was done with grants. Whoever cannot be recorded, may not."""
+
+    commit: Commit
+    log: Log
+    state: State
+    heads: Heads
+    together: Together
+    clock: Callable[[], int]
+    new_id: Callable[[], str]
+
+    def record(self, identity: Identity, action: str, grant: Grant, **more: Any) -> None:
+        entry = {
+            "ts_ms": self.clock(),
+            "who": identity.client_id,
+            "action": action,
+            "runtime_id": grant.runtime_id,
+            "grant_id": grant.id,
+            **more,
+        }
+        body = canonical(entry)
+        draft = Draft(f"{action}-{grant.id}-{self.new_id()}", digest(body), body)
+        self.commit(audit_ledger(identity.tenant), [draft], Origin(identity.client_id))
+
+    def read(self, identity: Identity, after: int, limit: int) -> dict[str, Any]:
+        identity.require(OPERATOR)
+        ledger = audit_ledger(identity.tenant)
+        head = newest(self.log, self.heads, ledger, self.state.marks(ledger).hint)
+        events: list[dict[str, Any]] = []
+        at = after
+        for page in ReadLog(self.log, self.together)(ledger, after, head, limit):
+            for event in page.events():
+                if event.position > at and len(events) < limit and event.record.body is not None:
+                    events.append({"position": event.position, **json.loads(event.record.body)})
+                    at = event.position
+        return {"events": events, "next_after": at}
+
+
+def audit_ledger(tenant: str) -> Ledger:
+    return Ledger.of("audit", tenant)
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostics:
+    runtimes: Runtimes
+    raw_values: RawValues
+    sealer: Sealer
+    audit: Audit
+    clock: Callable[[], int]
+    new_id: Callable[[], str]
+    new_salt: Callable[[], str]
+
+    def grant(self, identity: Identity, runtime_id: str, sent: Any) -> dict[str, Any]:
+        """Recorded before it takes effect."""
+        _enter(identity, runtime_id)
+        reason, ttl_s, streams, fields = check_grant(sent)
+        now = self.clock()
+        made = Grant(
+            self.new_id(),
+            runtime_id,
+            identity.client_id,
+            reason,
+            streams,
+            fields,
+            now,
+            now + ttl_s * 1000,
+            self.new_salt(),
+        )
+        told = made.told(now)
+        self.audit.record(
+            identity, "grant_made", made, reason=reason, scope=told["scope"], expires_ts_ms=made.expires_ms
+        )
+        self.runtimes.put_grant(identity.tenant, made)
+        return told
+
+    def grants(self, identity: Identity, runtime_id: str) -> dict[str, Any]:
+        _enter(identity, runtime_id)
+        now = self.clock()
+        known = sorted(self.runtimes.grants(identity.tenant, runtime_id), key=lambda grant: grant.created_ms)
+        return {"grants": [grant.told(now) for grant in known]}
+
+    def revoke(self, identity: Identity, runtime_id: str, grant_id: str) -> dict[str, Any]:
+        """Recorded first. The salt goes with it: what was kept cannot be opened any more."""
+        _enter(identity, runtime_id)
+        grant = self._find(identity, runtime_id, grant_id)
+        now = self.clock()
+        if grant.revoked_ms is None:
+            self.audit.record(identity, "grant_revoked", grant)
+            grant = grant.revoked(now)
+            self.runtimes.put_grant(identity.tenant, grant)
+        return grant.told(now)
+
+    def read(self, identity: Identity, runtime_id: str, grant_id: str, after: str, limit: int) -> dict[str, Any]:
+        """Recorded before anything is shown; a refused read is recorded too."""
+        _enter(identity, runtime_id)
+        grant = self._find(identity, runtime_id, grant_id)
+        if not grant.active(self.clock()):
+            self.audit.record(identity, "raw_read_refused", grant)
+            raise GrantEnded("The grant has ended; its raw values are not readable any more.", grant_id=grant_id)
+        entries, following = self.raw_values.page(grant_id, after, limit)
+        self.audit.record(identity, "raw_read", grant, event_ids=[entry.event_id for entry in entries])
+        shown = []
+        for entry in entries:
+            content = json.loads(self.sealer.open(grant, entry.sealed))
+            place = {"stream_id": entry.stream_id, "event_id": entry.event_id, "seq_no": entry.position}
+            shown.append({**place, **content})
+        now = self.clock()
+        if not grant.active(now):
+            raise GrantEnded("The grant has ended; its raw values are not readable any more.", grant_id=grant_id)
+        return {"grant": grant.told(now), "entries": shown, "next_after": following}
+
+    def _find(self, identity: Identity, runtime_id: str, grant_id: str) -> Grant:
+        check_name("grant_id", grant_id)
+        for grant in self.runtimes.grants(identity.tenant, runtime_id):
+            if grant.id == grant_id:
+                return grant
+        raise Absent("There is no such grant for this runtime.", domain="grant", field="grant_id")
+
+
+def _enter(identity: Identity, runtime_id: str) -> None:
+    identity.require(OPERATOR)
+    require_runtime(identity, runtime_id)

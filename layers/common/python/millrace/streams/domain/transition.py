@@ -1,0 +1,59 @@
+"""Delivery transitions (T4): which state of a message may follow which, and what a row remembers of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from millrace.streams.domain.envelope import Emission, invalid
+from millrace.streams.domain.errors import AlreadyTerminal, Conflict, InvalidState
+from millrace.streams.domain.negotiate import RECEIPT_TERMINALITY, Negotiated
+
+RANKS = {"queued": 0, "dispatching": 1, "in_flight": 2, "sent": 3, "delivered": 4}
+ENDS = frozenset({"delivered", "failed", "cancelled", "expired", "rejected"})
+STATES = (*RANKS, *sorted(ENDS - RANKS.keys()))
+
+Row = Mapping[str, Any]
+"""`state`, whether it is `terminal`, and `events`: state → [stream_id, event_id, digest] of every transition so far."""
+
+
+def target_state(emission: Emission) -> str:
+    to = emission.event["payload"].get("to")
+    if not isinstance(to, str) or to not in STATES:
+        raise invalid("payload.to", f"payload.to must be one of {', '.join(STATES)}.", to)
+    return to
+
+
+def known_before(row: Row, emission: Emission) -> bool:
+    """Whether this very event has passed here already; the same id with other content is a conflict."""
+    for stream_id, event_id, digest in row.get("events", {}).values():
+        if stream_id == emission.event["stream_id"] and event_id == emission.draft.id:
+            if digest != emission.draft.digest.hex():
+                raise conflict()
+            return True
+    return False
+
+
+def advance(row: Row, emission: Emission, negotiated: Negotiated) -> Row:
+    """The row after the transition; raises when it may not follow."""
+    to, now = target_state(emission), row.get("state")
+    if row.get("terminal"):
+        raise AlreadyTerminal(f"The message is {now}; nothing follows.", domain="delivery", state=now, to=to)
+    if now is not None and RANKS.get(to, len(RANKS)) <= RANKS[now]:
+        raise InvalidState(f"A message that is {now} cannot become {to}.", domain="delivery", state=now, to=to)
+    ends = to in ENDS or (to == "sent" and RECEIPT_TERMINALITY not in negotiated.capabilities)
+    told = [emission.event["stream_id"], emission.draft.id, emission.draft.digest.hex()]
+    passed = {**row.get("events", {}), to: told}
+    return {"state": to, "terminal": ends, "events": passed}
+
+
+def undone(row: Row) -> Row:
+    """The row before its last transition, whose event turned out to belong to other content."""
+    events = dict(row["events"])
+    events.pop(row["state"])
+    before = list(events)
+    return {"state": before[-1], "terminal": False, "events": events} if before else {}
+
+
+def conflict() -> Conflict:
+    return Conflict("This event_id belongs to an event with other content.", domain="event", field="event_id")

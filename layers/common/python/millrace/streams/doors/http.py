@@ -1,0 +1,125 @@
+"""The streams contract over HTTP: what a request asks of the use cases, and how their errors are worded (T12)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from millrace.ledger.domain.errors import BadRequest, MillraceError
+from millrace.runtime.http import Request, Response, retry_headers
+from millrace.runtime.requests import flag_of, whole
+from millrace.streams.domain.errors import as_sdk_error
+
+if TYPE_CHECKING:
+    from millrace.streams.application.diagnostics import Audit, Diagnostics
+    from millrace.streams.application.markers import Markers
+    from millrace.streams.application.poll import Poll
+    from millrace.streams.application.runtime_access import Negotiate
+    from millrace.streams.application.runtime_status import RuntimeStatus
+
+MAX_NUMBER = 2**53 - 1
+MAX_AFTER_BYTES = 512
+
+
+def to_json(body: Any) -> str:
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+
+
+def refuse(error: MillraceError) -> Response:
+    said = as_sdk_error(error)
+    return Response(to_json(said.body()), said.status, headers=retry_headers(said))
+
+
+def negotiate(agree: Negotiate, request: Request) -> Response:
+    identity = request.identity()
+    return Response(to_json(agree(identity, request.path("runtime_id"), request.json())))
+
+
+def poll(read: Poll, request: Request) -> Response:
+    identity = request.identity()
+    request.only_query("cursor", "max")
+    wanted = _number(request, "max", 0)
+    batch = read(identity, request.path("runtime_id"), request.path("stream_id"), request.query("cursor"), wanted)
+    request.noted.update(events=len(batch.events), dropped=batch.dropped_count)
+    events = b",".join(batch.events).decode()
+    rest = to_json({"next_cursor": batch.next_cursor, "dropped_count": batch.dropped_count})
+    return Response(f'{{"events":[{events}],{rest[1:]}')
+
+
+def status(fold: RuntimeStatus, request: Request) -> Response:
+    identity = request.identity()
+    request.only_query("rebuild")
+    rebuild = flag_of("rebuild", request.query("rebuild"))
+    return Response(to_json(fold(identity, request.path("runtime_id"), rebuild=rebuild)))
+
+
+def create_marker(markers: Markers, request: Request) -> Response:
+    identity = request.identity()
+    return Response(to_json(markers.create(identity, request.path("runtime_id"), request.json())))
+
+
+def list_markers(markers: Markers, request: Request) -> Response:
+    identity = request.identity()
+    request.only_query("cursor", "max", "topic_id")
+    page = markers.list(
+        identity,
+        request.path("runtime_id"),
+        request.query("cursor"),
+        _number(request, "max", 0),
+        request.query("topic_id"),
+    )
+    return Response(to_json(page))
+
+
+def move_marker(markers: Markers, request: Request) -> Response:
+    identity = request.identity()
+    runtime_id, marker_id = request.path("runtime_id"), request.path("marker_id")
+    return Response(to_json(markers.move(identity, runtime_id, marker_id, request.json())))
+
+
+def delete_marker(markers: Markers, request: Request) -> Response:
+    identity = request.identity()
+    request.only_query("expected_revision")
+    runtime_id, marker_id = request.path("runtime_id"), request.path("marker_id")
+    revision = _number(request, "expected_revision", 0)
+    return Response(to_json(markers.delete(identity, runtime_id, marker_id, revision)))
+
+
+def make_grant(diagnostics: Diagnostics, request: Request) -> Response:
+    identity = request.identity()
+    return Response(to_json(diagnostics.grant(identity, request.path("runtime_id"), request.json())))
+
+
+def list_grants(diagnostics: Diagnostics, request: Request) -> Response:
+    return Response(to_json(diagnostics.grants(request.identity(), request.path("runtime_id"))))
+
+
+def revoke_grant(diagnostics: Diagnostics, request: Request) -> Response:
+    identity = request.identity()
+    request.only_query("grant_id")
+    grant_id = request.query("grant_id") or ""
+    return Response(to_json(diagnostics.revoke(identity, request.path("runtime_id"), grant_id)))
+
+
+def read_raw(diagnostics: Diagnostics, request: Request) -> Response:
+    identity = request.identity()
+    request.only_query("after", "max")
+    limit = _number(request, "max", 1, 100)
+    runtime_id, grant_id = request.path("runtime_id"), request.path("grant_id")
+    after = request.query("after") or ""
+    if len(after.encode()) > MAX_AFTER_BYTES:
+        raise BadRequest("after must be the next_after of an earlier page.", field="after")
+    page = diagnostics.read(identity, runtime_id, grant_id, after, limit or 50)
+    return Response(to_json(page))
+
+
+def read_audit(audit: Audit, request: Request) -> Response:
+    identity = request.identity()
+    request.only_query("after", "max")
+    after, limit = _number(request, "after", 0), _number(request, "max", 1, 500)
+    return Response(to_json(audit.read(identity, after or 0, limit or 100)))
+
+
+def _number(request: Request, name: str, low: int, high: int = MAX_NUMBER) -> int | None:
+    text = request.query(name)
+    return None if text is None else whole(name, text, low, high)

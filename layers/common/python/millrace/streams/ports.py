@@ -1,0 +1,133 @@
+"""What the streams contract needs beside the ledger: runtimes, rows that announce their changes, raw diagnostics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from millrace.ledger.domain.names import Ledger
+from millrace.ledger.domain.page import Draft
+from millrace.streams.domain.grant import Grant
+from millrace.streams.domain.negotiate import Negotiated
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """A runtime as it stands: what it negotiated, if it has, and the grants whose time has not come yet."""
+
+    negotiated: Negotiated | None = None
+    grants: Sequence[Grant] = ()
+
+
+class Runtimes(Protocol):
+    def load(self, tenant: str, runtime_id: str) -> Runtime:
+        """Strongly consistent."""
+
+    def negotiate(self, tenant: str, runtime_id: str, negotiated: Negotiated) -> None:
+        """In place of what was negotiated before."""
+
+    def grants(self, tenant: str, runtime_id: str) -> Sequence[Grant]:
+        """Every grant ever made for it, strongly consistent."""
+
+    def put_grant(self, tenant: str, grant: Grant) -> None:
+        """Store a grant, or what became of it. When it expires never changes."""
+
+
+class Degraded(Protocol):
+    def mark(self, stream: Ledger, subscription: str) -> bool:
+        """Note that a subscription has lost history; False if that was noted before."""
+
+    def is_marked(self, stream: Ledger, subscription: str) -> bool:
+        """Strongly consistent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """The event that tells of a row's change, until it is known to be committed."""
+
+    ledger: Ledger
+    draft: Draft
+    client_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A thing that changes by versions 1, 2, 3, …, each with the writer's nonce and the event that tells of it."""
+
+    version: int
+    content: Mapping[str, Any]
+    nonce: str
+    pending: Announcement | None = None
+    trail: Sequence[str] = ()
+    """The nonces of some versions before this one, the latest last."""
+
+    @property
+    def nonces(self) -> Sequence[str]:
+        return (*self.trail, self.nonce)
+
+
+class Rows(Protocol):
+    def get(self, group: str, key: str) -> Row | None:
+        """Strongly consistent."""
+
+    def put(self, group: str, key: str, row: Row) -> Row | None:
+        """Store it if the stored version is one less (none is 0), else return the stored row, of version 0 if there is
+        none. Its own nonce among that one's means that the write had happened, and the answer was lost."""
+
+    def settle(self, group: str, key: str, version: int) -> None:
+        """Forget what is pending, if the row still has this version."""
+
+    def page(self, group: str, after: str, limit: int) -> Sequence[tuple[str, Row]]:
+        """Up to `limit` rows with greater keys, in order of keys, strongly consistent; fewer only at the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """Somebody is about to change a row, and will see to its event."""
+
+    group: str
+    key: str
+    nonce: str
+
+
+class Intents(Protocol):
+    def leave(self, intent: Intent, now_ms: int) -> None:
+        """Durable before the row is changed."""
+
+    def clear(self, intent: Intent) -> None:
+        """The event is committed, or the row was not changed. Idempotent."""
+
+    def left_before(self, ms: int) -> Iterable[Intent]:
+        """Those left before this time and never cleared: their process is dead."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawEntry:
+    """An event's sensitive values as they were sent, sealed for one grant."""
+
+    stream_id: str
+    event_id: str
+    position: int
+    sealed: bytes
+
+
+class RawValues(Protocol):
+    def keep(self, grant_id: str, entries: Sequence[RawEntry], expires_ms: int) -> None:
+        """All of them, durable on return. One of the same stream and position again changes nothing."""
+
+    def page(self, grant_id: str, after: str, limit: int) -> tuple[Sequence[RawEntry], str | None]:
+        """In an order of its own; and where to go on, if there is more."""
+
+
+class Sealer(Protocol):
+    def seal(self, grant: Grant, content: bytes) -> bytes:
+        """Encrypt for a grant; only while its salt is known can it be opened."""
+
+    def open(self, grant: Grant, sealed: bytes) -> bytes:
+        """Raises `GrantEnded` if the grant's salt is gone."""
+
+
+class Streams(Protocol):
+    def of_runtime(self, tenant: str, runtime_id: str) -> Sequence[Ledger]:
+        """Every stream that has an event, by name; the cost follows what is found."""

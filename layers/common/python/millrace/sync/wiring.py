@@ -1,0 +1,45 @@
+"""Wiring of the sync contract, built on first use like the ledger."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from millrace.ledger import wiring as core
+from millrace.runtime import settings
+from millrace.runtime.settings import setting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from millrace.sync.adapters.dynamodb import DynamoIndex
+    from millrace.sync.application.index_partitions import IndexPartitions
+    from millrace.sync.application.submit import Submit
+    from millrace.sync.application.sync import Sync
+
+
+@cache
+def partition_index() -> DynamoIndex:
+    from millrace.sync.adapters.dynamodb import DynamoIndex
+
+    return DynamoIndex(core.dynamodb(), setting("INDEX_TABLE"), core.together())
+
+
+@cache
+def submit() -> Submit:
+    from millrace.sync.application.submit import Submit
+
+    return Submit(core.commit(), core.now_ms, settings.profiles())
+
+
+@cache
+def sync() -> Sync:
+    from millrace.sync.application.sync import Sync
+
+    return Sync(core.log(), core.state(), partition_index(), core.heads(), core.together())
+
+
+def index_partitions(may_go_on: Callable[[], bool]) -> IndexPartitions:
+    from millrace.sync.application.index_partitions import IndexPartitions
+
+    return IndexPartitions(core.log(), core.state(), partition_index(), may_go_on)

@@ -1,0 +1,150 @@
+"""Targets, positions, agenda and sealed secrets, in memory and where they are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import pytest
+from moto import mock_aws
+
+from millrace.delivery.adapters.dynamodb.agenda import DynamoAgenda
+from millrace.delivery.adapters.dynamodb.directory import DynamoDirectory, DynamoTargetStates
+from millrace.delivery.adapters.dynamodb.positions import DynamoPositions
+from millrace.delivery.adapters.dynamodb.runs import Runs
+from millrace.delivery.adapters.memory.targets import MemoryAgenda, MemoryDirectory, MemoryPositions, MemorySecrets
+from millrace.delivery.adapters.target_secrets import SealedSecrets
+from millrace.delivery.domain.circuit import Circuit
+from millrace.delivery.domain.hub_targets import HubTarget, SecretsLost, check_target
+from millrace.delivery.domain.targets import Blocked, TargetState
+from millrace.delivery.ports.deliveries import TargetStates
+from millrace.delivery.ports.targets import Agenda, Directory, Kept, Position, Positions, Secrets
+from millrace.ledger.adapters.keyring import StagedKeys
+from millrace.ledger.adapters.memory import MemoryState, in_turn
+from tests.support.aws_tables import client_for, make_table
+
+
+@dataclass(frozen=True)
+class Stores:
+    directory: Directory
+    states: TargetStates
+    positions: Positions
+    agenda: Agenda
+
+
+@pytest.fixture(params=["memory", "moto", "embedded"])
+def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
+    if request.param == "memory":
+        directory = MemoryDirectory()
+        yield Stores(directory, directory.states, MemoryPositions(), MemoryAgenda())
+    elif request.param == "moto":
+        with mock_aws():
+            yield on_dynamodb(None)
+    else:
+        yield on_dynamodb(request.getfixturevalue("endpoint"))
+
+
+def on_dynamodb(endpoint: str | None) -> Stores:
+    client = client_for(endpoint)
+    runs = Runs(client, make_table(client, "Delivery"), in_turn)
+    directory = DynamoDirectory(client, runs.table)
+    return Stores(directory, DynamoTargetStates(directory), DynamoPositions(runs, MemoryState()), DynamoAgenda(runs))
+
+
+def target(id_: str, tenant: str = "acme", **more: object) -> HubTarget:
+    body = {"type": "stub", "sources": [{"contract": "sync", "scope": "demo*"}], **more}
+    return replace(check_target(tenant, id_, body, None, 5, loopback=False), sealed=b"sealed")
+
+
+def test_a_target_is_kept_as_it_was_put_with_how_it_fares(stores: Stores) -> None:
+    made = target("a#b", families=["order."], start="now", paused=True)
+    assert stores.directory.get("acme", "a#b") is None
+    assert stores.directory.put(made, None)
+    assert stores.directory.get("acme", "a#b") == Kept(made, TargetState())
+    stores.states.fare(made.key, Circuit(3, 99), "answered 500")
+    stores.states.pause(made.key, "gone")
+    stores.states.block(made.key, Blocked.NETWORK_UNAVAILABLE, "no connection", 7)
+    state = TargetState(Circuit(3, 99), "gone", "network_unavailable", "no connection", 7)
+    assert stores.directory.get("acme", "a#b") == Kept(made, state)
+    assert stores.states.get(made.key) == state
+    stores.states.fare(made.key, Circuit(), "")
+    stores.states.pause(made.key, "")
+    assert stores.states.get(made.key) == TargetState()
+
+
+def test_a_tenants_targets_are_its_own(stores: Stores) -> None:
+    for one in (target("b"), target("a"), target("a", "other"), target("c", "ac")):
+        stores.directory.put(one, None)
+    assert [kept.target.id for kept in stores.directory.of("acme")] == ["a", "b"]
+    assert list(stores.directory.of("nobody")) == []
+    assert sorted(stores.directory.tenants()) == ["ac", "acme", "other"]
+
+
+def test_a_target_changes_only_from_what_was_seen(stores: Stores) -> None:
+    made = target("a")
+    newer = replace(made, revision=2, paused=True)
+    assert stores.directory.put(made, None)
+    assert not stores.directory.put(newer, None)
+    assert stores.directory.put(newer, made)
+    assert not stores.directory.put(replace(newer, paused=False), made)
+    assert stores.directory.get("acme", "a") == Kept(newer, TargetState())
+
+
+def test_a_removed_target_is_gone_with_how_it_fared(stores: Stores) -> None:
+    made = target("a")
+    stores.directory.put(made, None)
+    stores.states.pause(made.key, "gone")
+    assert stores.directory.remove("acme", "a")
+    assert not stores.directory.remove("acme", "a")
+    assert not stores.directory.remove("acme", "nobody")
+    assert list(stores.directory.former("acme")) == ["a"]
+    assert stores.directory.put(made, None)
+    assert stores.directory.get("acme", "a") == Kept(made, TargetState())
+
+
+def test_a_position_is_put_and_never_moved_back(stores: Stores) -> None:
+    one = target("a").target()
+    stores.positions.begin_at(one, "sync#acme#new", 0)
+    for at in (5, 3, 9):
+        stores.positions.begin_at(one, "sync#acme#demo", at)
+    stores.positions.begin_at(one, "delivery#acme#team", 1)
+    assert stores.positions.of(one, ["sync#acme#demo", "sync#acme#none"]) == {"sync#acme#demo": Position(9)}
+    assert list(stores.positions.all(one, "delivery#")) == [("delivery#acme#team", Position(1))]
+    assert len(list(stores.positions.all(one))) == 2
+    assert list(stores.positions.all(target("b").target())) == []
+    assert stores.positions.lowest_open(one, "sync#acme#demo") is None
+
+
+def test_a_noted_visit_is_due_at_once(stores: Stores) -> None:
+    one, other = target("a").target(), target("b").target()
+    assert not stores.agenda.has_due(one, 10**12)
+    stores.agenda.note(one, ["sync#acme#demo"])
+    stores.agenda.note(one, ["sync#acme#demo", "sync#acme#other"])
+    assert stores.agenda.has_due(one, 0)
+    assert not stores.agenda.has_due(other, 10**12)
+
+
+@pytest.fixture(params=["memory", "sealed"])
+def secrets(request: pytest.FixtureRequest) -> Secrets:
+    return MemorySecrets() if request.param == "memory" else SealedSecrets(staged("first"))
+
+
+def staged(*stages: str) -> StagedKeys:
+    return StagedKeys(
+        lambda stage: dict(zip(("AWSCURRENT", "AWSPREVIOUS"), stages, strict=False)).get(stage), lambda: 0
+    )
+
+
+def test_a_secret_opens_for_its_target_only(secrets: Secrets) -> None:
+    sealed = secrets.seal("acme#a", "whsec_secret")
+    assert secrets.open("acme#a", sealed) == "whsec_secret"
+    with pytest.raises(SecretsLost):
+        secrets.open("acme#b", sealed)
+
+
+def test_what_is_sealed_shows_nothing_and_outlives_one_rotation() -> None:
+    sealed = SealedSecrets(staged("first")).seal("acme#a", "whsec_secret")
+    assert b"whsec" not in sealed
+    assert SealedSecrets(staged("second", "first")).open("acme#a", sealed) == "whsec_secret"
+    with pytest.raises(SecretsLost):
+        SealedSecrets(staged("third", "second")).open("acme#a", sealed)

@@ -1,0 +1,112 @@
+"""Counters, checkpoints, projections and sessions of the realtime contract, in memory and where they are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from moto import mock_aws
+
+from millrace.ledger.adapters.dynamodb.projections import DynamoProjections
+from millrace.ledger.adapters.dynamodb.state import DynamoState
+from millrace.ledger.adapters.memory import MemoryProjections, MemoryState, in_turn
+from millrace.ledger.domain.names import realtime_ledger
+from millrace.ledger.ports import Projection, Projections, State
+from millrace.realtime.adapters.dynamodb import DynamoRealtime
+from millrace.realtime.adapters.memory import MemoryRealtime
+from millrace.realtime.ports import Watermark
+from tests.support.aws_tables import client_for, create_tables
+
+SESSION = realtime_ledger("t", "call-1")
+
+
+@dataclass(frozen=True)
+class Stores:
+    realtime: MemoryRealtime | DynamoRealtime
+    state: State
+    projections: Projections
+
+
+@pytest.fixture(params=["memory", "moto", "embedded"])
+def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
+    if request.param == "memory":
+        state = MemoryState()
+        yield Stores(MemoryRealtime(state), state, MemoryProjections())
+    elif request.param == "moto":
+        with mock_aws():
+            yield on_dynamodb(None)
+    else:
+        yield on_dynamodb(request.getfixturevalue("endpoint"))
+
+
+def on_dynamodb(endpoint: str | None) -> Stores:
+    tables = create_tables(client_for(endpoint))
+    return Stores(
+        DynamoRealtime(tables.client, tables.state, in_turn),
+        DynamoState(tables.client, tables.state),
+        DynamoProjections(tables.client, tables.state, "transcript"),
+    )
+
+
+def test_counters_add_up_per_tenant(stores: Stores) -> None:
+    for counts in ({"invalid": 2, "deduped": 0}, {"invalid": 1, "deduped": 5}, {"invalid": 0}):
+        stores.realtime.add("t", counts)
+    assert stores.realtime.read("t") == {"invalid": 3, "deduped": 5}
+    assert stores.realtime.read("other") == {}
+
+
+def place(instant: int, event_id: str, sequence: int | None = None) -> Watermark:
+    return Watermark(f"ts-{instant}", instant, event_id, sequence)
+
+
+def test_r7_a_checkpoint_goes_forward_and_never_back(stores: Stores) -> None:
+    moves = [
+        (place(5, "b"), True),
+        (place(5, "b"), True),
+        (place(5, "a"), False),
+        (place(4, "z"), False),
+        (place(5, "c"), True),
+        (place(6, "a"), True),
+    ]
+    for to, applied in moves:
+        assert stores.realtime.move(SESSION, "ui", to) == applied
+    assert stores.realtime.get(SESSION, "ui") == place(6, "a")
+
+
+def test_r7_where_both_know_a_sequence_it_decides(stores: Stores) -> None:
+    for to, applied in [
+        (place(5, "b", 10), True),
+        (place(9, "z", 9), False),
+        (place(1, "a", 11), True),
+        (place(0, "a"), False),
+        (place(2, "a"), True),
+        (place(3, "a", 1), False),
+        (place(3, "a", 12), True),
+    ]:
+        assert stores.realtime.move(SESSION, "ui", to) == applied, to
+    assert stores.realtime.get(SESSION, "ui") == place(3, "a", 12)
+    assert stores.realtime.move(SESSION, "ui", place(4, "a"))
+    assert stores.realtime.get(SESSION, "ui") == place(4, "a", 12), "a known sequence is kept"
+
+
+def test_checkpoints_are_per_session_and_consumer(stores: Stores) -> None:
+    stores.realtime.move(SESSION, "ui", place(5, "b"))
+    assert stores.realtime.get(SESSION, "billing") is None
+    assert stores.realtime.get(realtime_ledger("t", "call-2"), "ui") is None
+
+
+def test_a_projection_is_kept_only_over_the_one_it_was_made_from(stores: Stores) -> None:
+    assert stores.projections.load(SESSION) == Projection(0, {})
+    stores.projections.store(SESSION, Projection(7, {"u": {"text": "ü"}}), before=0)
+    stores.projections.store(SESSION, Projection(9, {}), before=3)
+    assert stores.projections.load(SESSION) == Projection(7, {"u": {"text": "ü"}})
+    stores.projections.store(SESSION, Projection(9, {}), before=7)
+    assert stores.projections.load(SESSION) == Projection(9, {})
+
+
+def test_a_tenants_sessions_are_found_and_no_others(stores: Stores) -> None:
+    mine = [realtime_ledger("t", f"s{n}") for n in range(30)]
+    for ledger in [*mine, realtime_ledger("t2", "s1"), realtime_ledger("t#x", "s1")]:
+        stores.state.register(ledger)
+    assert sorted(ledger.name for ledger in stores.realtime.of_tenant("t")) == sorted(ledger.name for ledger in mine)

@@ -1,0 +1,69 @@
+"""The template's tables, made one by one at an endpoint, for tests that need no functions."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from botocore.config import Config
+from samtranslator.yaml_helper import yaml_parse
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+TEMPLATE = Path(__file__).parents[2] / "template.yaml"
+NAMES = ("Claims", "Log", "State", "Index", "Connections", "Diagnostics", "Delivery")
+
+
+@dataclass(frozen=True)
+class AwsTables:
+    client: DynamoDBClient
+    claims: str
+    log: str
+    state: str
+    index: str
+    connections: str
+    diagnostics: str
+    delivery: str
+
+
+def client_for(endpoint: str | None) -> DynamoDBClient:
+    return boto3.client(
+        "dynamodb",
+        endpoint_url=endpoint,
+        region_name="us-east-1",
+        aws_access_key_id=os.environ.get("MILLRACE_TEST_KEY", "test"),
+        aws_secret_access_key="test",
+        config=Config(retries={"mode": "standard", "max_attempts": 4}, max_pool_connections=64),
+    )
+
+
+@cache
+def resources() -> dict[str, Any]:
+    stated: dict[str, Any] = yaml_parse(TEMPLATE.read_text())["Resources"]
+    return stated
+
+
+def create_tables(client: DynamoDBClient, wanted: Sequence[str] = NAMES) -> AwsTables:
+    """Key schemas as the template states them, under names of their own. A table that is not wanted is just a name."""
+    made = [make_table(client, name) if name in wanted else f"none-{name.lower()}" for name in NAMES]
+    return AwsTables(client, *made)
+
+
+def make_table(client: DynamoDBClient, name: str) -> str:
+    """One table of the template, under a name of its own."""
+    stated: dict[str, Any] = resources()[f"{name}Table"]["Properties"]
+    table = f"test-{uuid.uuid4().hex[:8]}-{name.lower()}"
+    client.create_table(
+        TableName=table,
+        KeySchema=stated["KeySchema"],
+        AttributeDefinitions=stated["AttributeDefinitions"],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    return table

@@ -1,0 +1,428 @@
+"""What keeps, wakes and drains a hub's targets, on adapters in memory."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from millrace.delivery.adapters.memory.journal import MemoryJournal
+from millrace.delivery.adapters.memory.ledger import MemoryLedger
+from millrace.delivery.adapters.memory.targets import (
+    MemoryAgenda,
+    MemoryDirectory,
+    MemoryPositions,
+    MemorySecrets,
+    MemoryWakes,
+)
+from millrace.delivery.application.deliver import Deliver
+from millrace.delivery.application.held_by_targets import HeldByTargets
+from millrace.delivery.application.lag import Lag, SweepTargets
+from millrace.delivery.application.manage_targets import ManageTargets
+from millrace.delivery.application.wake_targets import RemindTargets, WakeTargets
+from millrace.delivery.domain.circuit import Circuit
+from millrace.delivery.domain.events import captured
+from millrace.delivery.domain.families import Family
+from millrace.delivery.domain.hub_targets import SecretSet
+from millrace.delivery.domain.outcomes import held
+from millrace.delivery.domain.retry import Schedule
+from millrace.delivery.domain.targets import TargetState
+from millrace.delivery.ports.deliveries import Pick
+from millrace.delivery.ports.targets import Position, Wake
+from millrace.ledger.adapters.memory import MemoryLog, MemoryState, in_turn
+from millrace.ledger.application.heads import Heads
+from millrace.ledger.domain.access import Identity
+from millrace.ledger.domain.errors import BadRequest, Conflict, Forbidden, NotFound, Unavailable
+from millrace.ledger.domain.names import Ledger
+from millrace.ledger.domain.page import Origin, Page, Record
+from tests.support.worlds import Clock, Scripted, event
+
+OPERATOR = Identity("O", "acme", frozenset(), ("*",), frozenset({"operator"}), "acme")
+TEAM = "delivery#acme#team"
+DAY = 86_400_000
+
+
+def secret(letter: str) -> str:
+    return "whsec_" + base64.b64encode(letter.encode() * 32).decode()
+
+
+def body(**change: Any) -> dict[str, Any]:
+    whole = {
+        "type": "external",
+        "url": "https://example.com/hook",
+        "signing_secret": secret("a"),
+        "sources": [{"contract": "delivery", "scope": "*"}],
+        **change,
+    }
+    return {name: value for name, value in whole.items() if value is not None}
+
+
+@dataclass
+class Hub:
+    clock: Clock = field(default_factory=Clock)
+    log: MemoryLog = field(default_factory=MemoryLog)
+    state: MemoryState = field(default_factory=MemoryState)
+    directory: MemoryDirectory = field(default_factory=MemoryDirectory)
+    positions: MemoryPositions = field(default_factory=MemoryPositions)
+    agenda: MemoryAgenda = field(default_factory=MemoryAgenda)
+    wakes: MemoryWakes = field(default_factory=MemoryWakes)
+    secrets: MemorySecrets = field(default_factory=MemorySecrets)
+
+    @property
+    def targets(self) -> ManageTargets:
+        return ManageTargets(
+            self.directory,
+            self.directory.states,
+            self.secrets,
+            self.positions,
+            self.wakes,
+            self.log,
+            self.state,
+            Heads(self.clock),
+            in_turn,
+            self.clock,
+            loopback=False,
+        )
+
+    @property
+    def lag(self) -> Lag:
+        return Lag(self.log, self.state, self.positions, in_turn, self.clock)
+
+    def put(self, target_id: str = "a", **change: Any) -> dict[str, Any]:
+        return self.targets.put(OPERATOR, target_id, body(**change))
+
+    def commit(self, name: str = TEAM, events: int = 1) -> None:
+        ledger = Ledger(name, name)
+        self.state.register(ledger)
+        first = 1 + max((page.end for page in self.log.pages.get(name, {}).values()), default=0)
+        records = tuple(Record(f"e{first + n}", b"", event(f"e{first + n}")) for n in range(events))
+        self.log.append(ledger, Page(first, records, self.clock(), Origin("C1"), b""))
+
+    def fare(self, state: TargetState, target_id: str = "a") -> None:
+        self.directory.states.states[f"acme#{target_id}"] = state
+
+
+@pytest.fixture
+def hub() -> Hub:
+    return Hub()
+
+
+def test_a_new_target_looks_for_what_is_retained(hub: Hub) -> None:
+    told = hub.put(families=["b.", "a."])
+    assert (told["start"], told["families"], told["paused"], told["revision"]) == ("retained", ["a.", "b."], False, 1)
+    assert hub.wakes.sent == [Wake("acme", "a", scan=True)]
+    assert hub.targets.get(OPERATOR, "a") == told
+    assert hub.targets.list(OPERATOR) == {"targets": [told]}
+
+
+def test_secrets_are_kept_sealed_and_told_by_number(hub: Hub) -> None:
+    """D6"""
+    told = hub.put(auth_secret="hush")
+    assert (told["has_auth_secret"], told["signing_secrets"]) == (True, 1)
+    assert "hush" not in str(told)
+    assert "hush" not in repr(hub.directory.get("acme", "a"))
+    told = hub.put(signing_secret=None)
+    assert (told["has_auth_secret"], told["signing_secrets"]) == (True, 1), "what is left out stays"
+    assert hub.put(signing_secret=None, auth_secret="")["has_auth_secret"] is False
+
+
+def test_a_replaced_signing_secret_signs_on_for_a_day(hub: Hub) -> None:
+    hub.put()
+    hub.clock.ahead(DAY)
+    assert hub.put(signing_secret=secret("b"))["signing_secrets"] == 2
+    assert hub.put(signing_secret=secret("b"))["signing_secrets"] == 2, "the same again changes nothing"
+    kept = hub.directory.get("acme", "a")
+    assert kept is not None
+    signing = SecretSet.of(hub.secrets.open(kept.target.key, kept.target.sealed))
+    assert signing.signing_at(hub.clock()) == (secret("b"), secret("a"))
+    hub.clock.ahead(DAY)
+    assert signing.signing_at(hub.clock()) == (secret("b"),)
+
+
+def test_a_target_whose_secrets_are_lost_can_be_put_again_with_new_ones(hub: Hub) -> None:
+    hub.put()
+    hub.secrets.kept[-1] = ("elsewhere", "")
+    assert hub.targets.get(OPERATOR, "a")["signing_secrets"] == 0
+    with pytest.raises(BadRequest):
+        hub.put(signing_secret=None)
+    assert hub.put()["signing_secrets"] == 1
+
+
+def test_start_now_begins_at_the_head_of_every_ledger_that_is_new_to_the_target(hub: Hub) -> None:
+    """D6"""
+    hub.commit(events=3)
+    hub.commit("delivery#acme#other", events=2)
+    hub.commit("delivery#else#team", events=2)
+    hub.put(start="now", sources=[{"contract": "delivery", "scope": "team"}])
+    assert hub.positions.positions == {("acme#a", TEAM): Position(3)}
+    hub.commit(events=4)
+    hub.put(start="now")
+    assert hub.positions.positions == {
+        ("acme#a", TEAM): Position(3),
+        ("acme#a", "delivery#acme#other"): Position(2),
+    }, "where it was it stays, or events between two puts would be lost"
+
+
+def test_a_put_lets_a_target_go_on_and_forgets_its_failures(hub: Hub) -> None:
+    hub.put()
+    hub.fare(TargetState(Circuit(9, 10**15), "answered 410: gone"))
+    assert hub.targets.get(OPERATOR, "a")["paused_why"] == "answered 410: gone"
+    with pytest.raises(Conflict):
+        hub.targets.drain(OPERATOR, "a")
+    told = hub.put()
+    assert (told["paused"], told["failures_in_a_row"], told["revision"]) == (False, 0, 2)
+    hub.wakes.sent.clear()
+    assert hub.put(paused=True)["paused_why"] == "by an operator"
+    assert hub.wakes.sent == []
+
+
+def test_a_target_that_changed_meanwhile_is_not_overwritten(hub: Hub) -> None:
+    hub.put()
+    first = hub.secrets
+
+    class Slow(MemorySecrets):
+        def seal(self, context: str, text: str) -> bytes:
+            hub.secrets = first
+            hub.put(paused=True)
+            return first.seal(context, text)
+
+        def open(self, context: str, sealed: bytes) -> str:
+            return first.open(context, sealed)
+
+    hub.secrets = Slow()
+    with pytest.raises(Conflict):
+        hub.put()
+
+
+def test_only_operators_and_only_what_exists(hub: Hub) -> None:
+    stranger = replace(OPERATOR, roles=frozenset({"producer", "consumer"}))
+    asking: list[Callable[[], Any]] = [
+        lambda: hub.targets.put(stranger, "a", body()),
+        lambda: hub.targets.get(stranger, "a"),
+        lambda: hub.targets.list(stranger),
+        lambda: hub.targets.delete(stranger, "a"),
+        lambda: hub.targets.drain(stranger, "a"),
+    ]
+    for ask in asking:
+        with pytest.raises(Forbidden):
+            ask()
+    with pytest.raises(NotFound):
+        hub.targets.get(OPERATOR, "a")
+    assert hub.targets.delete(OPERATOR, "a") == {"deleted": False}
+    hub.put()
+    with pytest.raises(NotFound):
+        hub.targets.get(replace(OPERATOR, tenant="else"), "a")
+    assert hub.targets.delete(OPERATOR, "a") == {"deleted": True}
+
+
+def test_loopback_is_refused_unless_the_machine_says_so(hub: Hub) -> None:
+    """D12"""
+    for url in ("http://127.0.0.1/", "https://127.0.0.1/", "https://[::1]/", "http://example.com/"):
+        with pytest.raises(BadRequest):
+            hub.put(url=url)
+    allowed = replace(hub.targets, loopback=True)
+    assert allowed.put(OPERATOR, "a", body(url="http://127.0.0.1:8000/x"))["url"] == "http://127.0.0.1:8000/x"
+
+
+def test_a_grown_ledger_wakes_the_targets_that_hear_of_it(hub: Hub) -> None:
+    hub.put("all")
+    hub.put("team", sources=[{"contract": "delivery", "scope": "team"}])
+    hub.put("sync", sources=[{"contract": "sync", "scope": "*"}])
+    hub.put("paused", paused=True)
+    hub.fare(TargetState(Circuit(5, 10**15)), "team")
+    hub.wakes.sent.clear()
+    ledgers = [TEAM, "delivery#acme#other", "delivery#else#team", "audit#acme", "sync#nobody#demo"]
+    assert WakeTargets(hub.directory, hub.wakes)(ledgers) == 2
+    assert hub.wakes.sent == [
+        Wake("acme", "all", (TEAM, "delivery#acme#other")),
+        Wake("acme", "team", (TEAM,)),
+    ], "one left alone for now is woken too: it notes where it is behind"
+
+
+def test_a_reminder_wakes_those_with_a_visit_due_that_can_be_tried(hub: Hub) -> None:
+    for name in ("due", "idle", "open", "gone", "paused"):
+        hub.put(name, paused=name == "paused")
+    for name in ("due", "open", "gone", "paused"):
+        kept = hub.directory.get("acme", name)
+        assert kept is not None
+        hub.agenda.note(kept.target.target(), [TEAM])
+    hub.fare(TargetState(Circuit(5, hub.clock() + 1)), "open")
+    hub.fare(TargetState(paused_why="gone"), "gone")
+    hub.wakes.sent.clear()
+    remind = RemindTargets(hub.directory, hub.agenda, hub.wakes, hub.clock, lambda: True)
+    assert remind() == 1
+    assert hub.wakes.sent == [Wake("acme", "due")]
+    hub.clock.ahead(1)
+    remind()
+    assert hub.wakes.sent[1:] == [Wake("acme", "due"), Wake("acme", "open")]
+
+
+def test_a_sweep_finds_what_nobody_rang_for_even_within_a_page(hub: Hub) -> None:
+    hub.put()
+    hub.put("paused", paused=True)
+    hub.commit(events=5)
+    hub.commit("delivery#acme#read", events=2)
+    target = hub.directory.of("acme")[0].target.target()
+    hub.positions.begin_at(target, TEAM, 4)
+    hub.positions.begin_at(target, "delivery#acme#read", 2)
+    hub.wakes.sent.clear()
+    sweep = SweepTargets(hub.lag, hub.directory, hub.wakes, 60_000, hub.clock, lambda: True)
+    assert sweep() == 0, "it is not late yet"
+    hub.clock.ahead(60_000)
+    assert sweep() == 1
+    assert hub.wakes.sent == [Wake("acme", "a", (TEAM,))]
+
+
+def test_retention_is_held_by_every_target_that_hears_of_a_ledger(hub: Hub) -> None:
+    """C8"""
+    held_by = HeldByTargets(hub.directory, hub.positions)
+    assert held_by(TEAM) is None
+    hub.put("a")
+    hub.put("other", sources=[{"contract": "sync", "scope": "*"}])
+    assert held_by(TEAM) == 0, "one that was never here holds all"
+    target = hub.directory.of("acme")[0].target.target()
+    hub.positions.begin_at(target, TEAM, 9)
+    assert held_by(TEAM) == 9
+    hub.positions.open_from[target.id, TEAM] = 4
+    assert held_by(TEAM) == 3, "what will be tried again is needed"
+    hub.put("slow", paused=True)
+    assert held_by(TEAM) == 0, "a paused one holds too"
+    hub.targets.delete(OPERATOR, "slow")
+    assert held_by(TEAM) == 3
+    assert held_by("delivery#else#team") is None
+
+
+@dataclass
+class OneDrain(MemoryLedger):
+    """A ledger of one drain over journals in memory."""
+
+    rung: tuple[str, ...] = ()
+    left: set[str] = field(default_factory=set)
+
+    @property
+    def unfinished(self) -> Iterable[str]:
+        return self.left
+
+    def ledgers(self, target: Any, now_ms: int) -> Iterable[str]:
+        self.left = set(self.rung)
+        for ledger in self.rung:
+            yield ledger
+            self.left.discard(ledger)
+
+
+@dataclass
+class Drains:
+    """`Deliver` on journals in memory."""
+
+    hub: Hub
+    receiver: Scripted = field(default_factory=Scripted)
+    has_time: bool = True
+    journals: dict[str, MemoryJournal] = field(default_factory=lambda: {TEAM: MemoryJournal()})
+    ledger: OneDrain | None = None
+
+    def __call__(self, wake: Wake) -> Any:
+        hub = self.hub
+        return Deliver(
+            hub.directory,
+            hub.directory.states,
+            hub.agenda,
+            hub.lag,
+            hub.wakes,
+            self._ledger,
+            lambda _: self.receiver,
+            hub.clock,
+            lambda: 0.0,
+            lambda: self.has_time,
+            Schedule(),
+        )(wake)
+
+    def _ledger(self, rung: tuple[str, ...], _go_on: Callable[[], bool], _hears: Callable[[str], bool]) -> OneDrain:
+        if self.ledger is None:
+            self.ledger = OneDrain(self.journals)
+        self.ledger.rung, self.ledger.left = rung, set(rung)
+        return self.ledger
+
+    def capture(self, *ids: str) -> None:
+        self.journals[TEAM].capture([(captured(event(id_)), Family.TEAMSPACE) for id_ in ids], 0)
+
+
+@pytest.fixture
+def drains(hub: Hub) -> Drains:
+    hub.put()
+    hub.wakes.sent.clear()
+    made = Drains(hub)
+    made.capture("e1", "e2")
+    return made
+
+
+RUNG = Wake("acme", "a", (TEAM,))
+
+
+def test_a_wake_up_drains_the_ledgers_it_names(drains: Drains) -> None:
+    assert drains(RUNG).complete
+    assert drains.receiver.sent == ["e1", "e2"]
+    assert drains.hub.agenda.visits == set()
+    assert drains.hub.wakes.sent == []
+
+
+def test_a_target_that_is_gone_or_paused_is_not_drained(drains: Drains) -> None:
+    assert drains(Wake("acme", "nobody", (TEAM,))) is None
+    drains.hub.put(paused=True)
+    assert drains(RUNG) is None
+    assert drains.receiver.sent == []
+
+
+def test_what_a_failing_target_did_not_get_is_noted_and_not_rung_for_at_once(drains: Drains) -> None:
+    drains.receiver.answers = [held("answered 500")]
+    drains(RUNG)
+    assert drains.hub.agenda.visits == {("acme#a", 0, TEAM)}
+    assert drains.hub.wakes.sent == []
+    drains.hub.fare(TargetState(Circuit(3, 10**15)))
+    drains.hub.agenda.visits.clear()
+    drains(RUNG)
+    assert drains.hub.agenda.visits == {("acme#a", 0, TEAM)}, "left alone for now, it is still noted"
+
+
+def test_a_drain_that_runs_out_of_time_rings_for_itself(drains: Drains) -> None:
+    drains.has_time = False
+    drains(RUNG)
+    assert drains.receiver.sent == []
+    assert drains.hub.agenda.visits == {("acme#a", 0, TEAM)}
+    assert drains.hub.wakes.sent == [Wake("acme", "a")]
+
+
+def test_a_drain_stops_soon_after_its_target_was_paused(drains: Drains) -> None:
+    hub = drains.hub
+
+    @dataclass
+    class Pausing(Scripted):
+        def deliver(self, picks: Sequence[Pick]) -> Any:
+            hub.put(paused=True)
+            hub.clock.ahead(10_000)
+            return super().deliver(picks)
+
+    drains.receiver = Pausing(most_events=1)
+    drains(RUNG)
+    assert drains.receiver.sent == ["e1"]
+
+
+def test_a_scan_notes_every_ledger_the_target_is_behind_in(drains: Drains) -> None:
+    drains.hub.commit()
+    drains.hub.commit("delivery#acme#other")
+    drains.hub.commit("sync#acme#demo")
+    drains(Wake("acme", "a", scan=True))
+    assert drains.hub.agenda.visits == {("acme#a", 0, TEAM), ("acme#a", 0, "delivery#acme#other")}
+
+
+def test_a_storage_failure_leaves_a_note_and_is_told(drains: Drains) -> None:
+    class Failing(Scripted):
+        def deliver(self, picks: Sequence[Pick]) -> Any:
+            raise Unavailable("Storage did not answer.")
+
+    drains.receiver = Failing()
+    with pytest.raises(Unavailable):
+        drains(RUNG)
+    assert drains.hub.agenda.visits == {("acme#a", 0, TEAM)}

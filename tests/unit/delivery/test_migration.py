@@ -1,0 +1,181 @@
+"""D10: what the old queues hold comes into the journal, each source by itself, as often as one likes."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from millrace.delivery.adapters.memory.journal import MemoryJournal
+from millrace.delivery.application.migrate import Migrate, Migrated
+from millrace.delivery.ports.migration import Imported
+from millrace.ledger.domain.errors import Conflict, NotFound
+from millrace_client.delivery.imports import SqliteImports
+from millrace_client.delivery.sources import OldQueues
+from tests.support.old_queues import note, old_queue, queued, scoped
+from tests.support.worlds import A, Scripted, World
+
+
+def migrate(world: World, home: Path, *, clean: bool = False) -> Migrated:
+    return Migrate(OldQueues(home), world.imports, world.families, world.clock)(clean=clean)
+
+
+def bodies(world: World) -> dict[str, bytes]:
+    return {one.event_id: world.payloads.bodies([one.position])[one.position] for one in world.payloads.retained()}
+
+
+def provenance(world: World, event_id: str) -> dict[str, str]:
+    """Source → scope."""
+    if isinstance(world.imports, MemoryJournal):
+        return world.imports.by_id[event_id].sources
+    assert isinstance(world.imports, SqliteImports)
+    query = "SELECT source, scope FROM event_source WHERE event_id = ?"
+    return dict(world.imports.database.connection.execute(query, (event_id,)).fetchall())
+
+
+def test_multiple_scoped_queues_and_the_legacy_one_migrate_in_one_run(world: World, tmp_path: Path) -> None:
+    """Required: Multiple scoped DBs migrate in one run."""
+    old_queue(tmp_path / "queue.db", note("e1"), uploads=2)
+    old_queue(scoped(tmp_path, "a"), note("e2"), note("e3"), failures=1)
+    old_queue(scoped(tmp_path, "b"), note("e4"))
+    old_queue(tmp_path / "queues" / "queue-short.db", note("stranger"))
+    migrated = migrate(world, tmp_path)
+    assert migrated.ok
+    assert [report.imported for report in migrated.sources] == [Imported(1), Imported(2), Imported(1)]
+    assert [(one.body_uploads, one.body_upload_failures) for one in migrated.sources] == [(2, 0), (0, 1), (0, 0)]
+    assert bodies(world) == {f"e{n}": json.dumps(note(f"e{n}")).encode() for n in (1, 2, 3, 4)}
+    receiver = Scripted()
+    world.drain(receiver)
+    assert receiver.sent == ["e1", "e2", "e3", "e4"]
+
+
+def test_an_unknown_digest_migrates_with_unknown_provenance(world: World, tmp_path: Path) -> None:
+    """Required: Unknown digest source migrates with unknown provenance: the digest is noted, no URL or team made up."""
+    source = old_queue(scoped(tmp_path, "c"), note("e1"))
+    migrate(world, tmp_path)
+    assert provenance(world, "e1") == {str(source): "c" * 16}
+
+
+def test_identical_twins_are_imported_once_with_both_provenances(world: World, tmp_path: Path) -> None:
+    """Required: Identical duplicate event IDs dedupe with source provenance. Another spelling is no other content."""
+    one = old_queue(tmp_path / "queue.db", note("e1", n=1))
+    other = old_queue(scoped(tmp_path, "a"), ("e1", '{"n":1.0,  "event_type":"note","event_id":"e1"}'))
+    assert migrate(world, tmp_path).ok
+    assert bodies(world) == {"e1": json.dumps(note("e1", n=1)).encode()}
+    assert provenance(world, "e1") == {str(one): "", str(other): "a" * 16}
+
+
+def test_divergent_twins_make_a_conflict_and_leave_the_source(world: World, tmp_path: Path) -> None:
+    """Required: Divergent duplicate event IDs create a conflict and preserve the source DB."""
+    old_queue(tmp_path / "queue.db", note("e1", n=1))
+    source = old_queue(scoped(tmp_path, "a"), note("e1", n=2), note("e2"))
+    before = source.read_bytes()
+    migrated = migrate(world, tmp_path, clean=True)
+    assert not migrated.ok
+    assert migrated.cleanup_blocked
+    assert source.read_bytes() == before
+    assert queued(tmp_path / "queue.db") == ["e1"], "open conflicts block every clean-up"
+    [conflict] = world.imports.conflicts()
+    assert (conflict.event_id, conflict.source) == ("e1", str(source))
+    assert json.loads(bodies(world)["e1"])["n"] == 1
+    assert "e2" in bodies(world), "its neighbours are imported"
+
+
+def test_a_second_run_changes_nothing(world: World, tmp_path: Path) -> None:
+    old_queue(tmp_path / "queue.db", note("e1"), ("bad", "{"))
+    old_queue(scoped(tmp_path, "a"), note("e1", n=2))
+    first = migrate(world, tmp_path)
+    kept, open_ones = bodies(world), world.imports.conflicts()
+    again = migrate(world, tmp_path)
+    assert [one.imported for one in first.sources] == [Imported(1, 0, 1), Imported(0, 0, 1)]
+    assert [one.imported for one in again.sources] == [Imported(0, 1, 1), Imported(0, 0, 1)]
+    assert (bodies(world), world.imports.conflicts()) == (kept, open_ones)
+
+
+def test_keeping_the_journals_content_settles_the_conflict_for_good(world: World, tmp_path: Path) -> None:
+    old_queue(tmp_path / "queue.db", note("e1", n=1))
+    old_queue(scoped(tmp_path, "a"), note("e1", n=2))
+    old_queue(scoped(tmp_path, "b"), note("e1", n=3))
+    migrate(world, tmp_path)
+    assert world.imports.resolve("e1", "journal", None, world.clock()) == 2
+    assert migrate(world, tmp_path).ok
+    assert json.loads(bodies(world)["e1"])["n"] == 1
+    with pytest.raises(NotFound):
+        world.imports.resolve("e1", "journal", None, world.clock())
+
+
+def test_keeping_the_sources_content_needs_one_source_and_an_event_nobody_was_sent(
+    world: World, tmp_path: Path
+) -> None:
+    old_queue(tmp_path / "queue.db", note("e1", n=1))
+    a, b = old_queue(scoped(tmp_path, "a"), note("e1", n=2)), old_queue(scoped(tmp_path, "b"), note("e1", n=3))
+    migrate(world, tmp_path)
+    with pytest.raises(Conflict):
+        world.imports.resolve("e1", "source", None, world.clock())
+    assert world.imports.resolve("e1", "source", str(a), world.clock()) == 1
+    assert json.loads(bodies(world)["e1"])["n"] == 2
+    world.drain(Scripted())
+    with pytest.raises(Conflict):
+        world.imports.resolve("e1", "source", str(b), world.clock())
+    assert json.loads(bodies(world)["e1"])["n"] == 2, "delivered bytes are frozen"
+    assert world.imports.resolve("e1", "journal", None, world.clock()) == 1
+
+
+def test_once_settled_by_the_source_the_others_are_compared_with_that(world: World, tmp_path: Path) -> None:
+    old_queue(tmp_path / "queue.db", note("e1", n=1))
+    old_queue(scoped(tmp_path, "a"), note("e1", n=2))
+    migrate(world, tmp_path)
+    world.imports.resolve("e1", "source", None, world.clock())
+    [report, _] = migrate(world, tmp_path).sources
+    assert report.imported.conflicts == 1, "now queue.db is the one that disagrees"
+    world.imports.resolve("e1", "journal", None, world.clock())
+    assert migrate(world, tmp_path).ok
+
+
+@pytest.mark.parametrize(
+    "data",
+    ["{", "[]", '{"event_id":"other","event_type":"note"}', '{"event_id":"e1"}'],
+)
+def test_a_row_that_cannot_be_an_event_is_a_conflict_and_is_not_lost(world: World, tmp_path: Path, data: str) -> None:
+    old_queue(tmp_path / "queue.db", ("e1", data), note("e2"))
+    migrated = migrate(world, tmp_path)
+    assert not migrated.ok
+    assert [one.event_id for one in world.imports.conflicts()] == ["e1"]
+    assert list(bodies(world)) == ["e2"]
+    with pytest.raises(Conflict):
+        world.imports.resolve("e1", "source", None, world.clock())
+
+
+def test_a_corrupt_or_locked_source_is_reported_untouched_and_hurts_no_other(world: World, tmp_path: Path) -> None:
+    corrupt = scoped(tmp_path, "a")
+    corrupt.parent.mkdir()
+    corrupt.write_bytes(b"SQLite format 3\x00" + b"\xff" * 4096)
+    locked = old_queue(scoped(tmp_path, "b"), note("e1"))
+    old_queue(scoped(tmp_path, "c"), note("e2"))
+    before = corrupt.read_bytes(), locked.read_bytes()
+    with closing(sqlite3.connect(locked, isolation_level=None)) as holder:
+        holder.execute("BEGIN EXCLUSIVE")
+        migrated = migrate(world, tmp_path, clean=True)
+    assert not migrated.ok
+    assert [bool(one.problem) for one in migrated.sources] == [True, True, False]
+    assert "locked" in migrated.sources[1].problem
+    assert list(bodies(world)) == ["e2"]
+    assert (corrupt.read_bytes(), locked.read_bytes()) == before
+    corrupt.unlink()
+    assert migrate(world, tmp_path).ok
+    assert list(bodies(world)) == ["e2", "e1"]
+
+
+def test_cleaning_deletes_what_the_journal_has_and_never_a_body_upload(world: World, tmp_path: Path) -> None:
+    source = old_queue(tmp_path / "queue.db", note("e1"), note("e2"), uploads=3)
+    migrated = migrate(world, tmp_path, clean=True)
+    assert [one.cleaned for one in migrated.sources] == [2]
+    assert queued(source) == []
+    assert OldQueues(tmp_path).read(migrated.sources[0].source).body_uploads == 3
+    assert migrate(world, tmp_path, clean=True).ok
+    receiver = Scripted()
+    world.drain(receiver, A)
+    assert receiver.sent == ["e1", "e2"]

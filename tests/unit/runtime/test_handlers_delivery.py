@@ -1,0 +1,208 @@
+"""The handlers of delivery on events as AWS sends them, with tables and queues on moto."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from typing import Any
+
+import boto3
+import pytest
+
+from infra.openapi.delivery_models import DeliveryStatusModel
+from millrace.delivery import wiring
+from millrace.delivery.doors.bodies import MOST_SENT, MOST_UNPACKED
+from millrace.ledger import wiring as core
+from millrace.ledger.domain.access import Identity
+from millrace.runtime import bearer, settings
+from tests.support.translated import monitoring
+from tests.unit.runtime.test_handlers import aws, invoke, sample
+
+__all__ = ["aws"]
+
+ROLES = frozenset({"producer", "consumer", "operator"})
+OPERATOR = Identity("C1", "default", frozenset({"demo"}), ("*",), ROLES, "default", 10**15)
+
+
+class Trusting:
+    def verify(self, _token: str) -> Identity:
+        return OPERATOR
+
+
+@pytest.fixture(autouse=True)
+def operator(aws: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = boto3.client("secretsmanager", region_name="us-east-1").create_secret(Name="d", SecretString="5ecret")
+    monkeypatch.setenv("DELIVERY_SECRET_ARN", secret["ARN"])
+    monkeypatch.setattr(bearer, "tokens", Trusting)
+
+
+def answer(name: str, event: dict[str, Any], status: int = 200) -> Any:
+    answered = invoke(name, event)
+    assert answered["statusCode"] == status, answered["body"]
+    return json.loads(answered["body"])
+
+
+def woken() -> list[dict[str, Any]]:
+    sqs = boto3.client("sqs", region_name="us-east-1")
+    url = sqs.get_queue_url(QueueName="DELIVER.fifo")["QueueUrl"]
+    received = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", [])
+    for message in received:
+        sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+    return [json.loads(message["Body"]) for message in received]
+
+
+def stream_of(ledger: str) -> dict[str, Any]:
+    event = sample("stream")
+    event["Records"][0]["dynamodb"]["Keys"]["b"]["S"] = f"{ledger}#0"
+    return event
+
+
+def test_from_a_batch_to_a_target() -> None:
+    told = answer("targets", sample("target_put"))
+    assert (told["target_id"], told["type"]) == ("archive-hub", "stub")
+    assert woken() == [{"tenant": "default", "target_id": "archive-hub", "ledgers": [], "scan": True}]
+    assert answer("ingest", sample("ingest"))["results"] == [{"event_id": "build-17-done", "status": "success"}]
+    assert answer("ingest", sample("ingest"))["results"] == [{"event_id": "build-17-done", "status": "duplicate"}]
+    invoke("fan_out", stream_of("delivery#default#default"))
+    [wake] = woken()
+    assert json.dumps(wake, separators=(",", ":")) == sample("deliver")["Records"][0]["body"]
+    assert invoke("deliver", sample("deliver")) is None
+    [delivery] = answer("targets", sample("deliveries"))["deliveries"]
+    assert (delivery["event_id"], delivery["event_type"], delivery["status"]) == (
+        "build-17-done",
+        "build.done",
+        "success",
+    )
+    assert answer("targets", sample("delivery_retry"), 409)["code"] == "conflict"
+    status = answer("targets", sample("delivery_status"))
+    assert (status["ok"], status["delivery_ledger"]["current_target_delivered_count"]) == (True, 1)
+
+
+def test_status_has_every_section_beside_the_old_fields() -> None:
+    """D11"""
+    answer("targets", sample("target_put"))
+    answer("ingest", sample("ingest"))
+    invoke("deliver", sample("deliver"))
+    status = answer("targets", sample("delivery_status"))
+    DeliveryStatusModel.model_validate(status)
+    assert status.keys() >= {
+        "target_authority",
+        "event_journal",
+        "delivery_targets",
+        "delivery_ledger",
+        "migration_conflicts",
+        "terminal_failures",
+        "body_upload_compatibility",
+    }
+    assert status.keys() >= {"ok", "exit_code", "auth_required", "auth_present", "active_queue", "legacy_queue"}
+    assert status["event_journal"]["retained_event_count"] == 1
+    assert status["delivery_ledger"]["current_target_delivered_count"] == 1
+    answer("targets", sample("target_delete"))
+    ledger = answer("targets", sample("delivery_status"))["delivery_ledger"]
+    assert (ledger["current_target_delivered_count"], ledger["previous_target_delivered_count"]) == (0, 1)
+
+
+def test_a_target_is_seen_listed_drained_and_deleted() -> None:
+    answer("targets", sample("target_get"), 404)
+    made = answer("targets", sample("target_put"))
+    assert answer("targets", sample("target_get")) == made
+    assert answer("targets", sample("target_list")) == {"targets": [made]}
+    woken()
+    assert answer("targets", sample("target_drain")) == {"asked": True}
+    assert [wake["scan"] for wake in woken()] == [True]
+    assert answer("targets", sample("target_delete")) == {"deleted": True}
+    assert answer("targets", sample("target_delete")) == {"deleted": False}
+
+
+def test_a_scan_finds_what_was_there_before_the_target() -> None:
+    answer("ingest", sample("ingest"))
+    answer("targets", sample("target_put"))
+    [wake] = woken()
+    event = sample("deliver")
+    event["Records"][0]["body"] = json.dumps(wake)
+    invoke("deliver", event)
+    assert len(answer("targets", sample("deliveries"))["deliveries"]) == 1
+
+
+def test_a_reminder_and_a_sweep_find_what_is_due() -> None:
+    answer("targets", sample("target_put"))
+    answer("ingest", sample("ingest"))
+    woken()
+    assert invoke("remind", sample("remind")) == {"wakes": 0}
+    assert invoke("sweep", sample("sweep"))["wakes"] == 0, "it is not late yet"
+    kept = wiring.directory().get("default", "archive-hub")
+    assert kept is not None
+    wiring.agenda().note(kept.target.target(), ["delivery#default#default"])
+    assert invoke("remind", sample("remind")) == {"wakes": 1}
+    assert woken() == [{"tenant": "default", "target_id": "archive-hub", "ledgers": [], "scan": False}]
+
+
+def test_a_drain_that_storage_fails_is_not_given_back_to_the_queue_but_counted_for_its_alarm(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer("targets", sample("target_put"))
+    monkeypatch.setenv("LOG_TABLE", "gone")
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "deliver")
+    core.log.cache_clear()
+    capsys.readouterr()
+    assert invoke("deliver", sample("deliver")) is None
+    (told,) = [one for one in map(json.loads, capsys.readouterr().out.splitlines()) if "_aws" in one]
+    alarm = monitoring()["Resources"]["DrainFailed"]["Properties"]
+    (metrics,) = told["_aws"]["CloudWatchMetrics"]
+    assert (metrics["Namespace"], metrics["Metrics"][0]["Name"]) == (alarm["Namespace"], alarm["MetricName"])
+    watched = {dimension["Name"]: dimension["Value"] for dimension in alarm["Dimensions"]}
+    assert {name: told[name] for name in metrics["Dimensions"][0]} == watched
+
+
+def test_a_wake_up_for_a_target_that_is_gone_does_nothing() -> None:
+    assert invoke("deliver", sample("deliver")) is None
+
+
+def compressed(content: bytes, kind: str = "application/json") -> dict[str, Any]:
+    event = sample("ingest")
+    event["headers"] |= {"content-type": kind, "content-encoding": "gzip"}
+    return {**event, "body": base64.b64encode(content).decode(), "isBase64Encoded": True}
+
+
+@pytest.mark.parametrize("kind", ["application/json", "application/gzip", "application/octet-stream"])
+def test_a_compressed_batch_is_taken_whatever_the_gateway_calls_it(kind: str) -> None:
+    """D8"""
+    plain = sample("ingest")["body"].encode()
+    assert answer("ingest", compressed(gzip.compress(plain), kind))["results"][0]["status"] == "success"
+
+
+@pytest.mark.parametrize(
+    ("status", "event"),
+    [
+        (413, compressed(gzip.compress(b" " * (MOST_UNPACKED + 1)))),
+        (413, compressed(b" " * (MOST_SENT + 1))),
+        (400, compressed(b"nonsense")),
+        (400, compressed(gzip.compress(b"{}")[:-1])),
+        (400, compressed(gzip.compress(b"{}") + b"x")),
+        (400, compressed(gzip.compress(b"{}"), "text/plain")),
+        (400, compressed(gzip.compress(b'{"events": [{"event_id": "a", "event_id": "b"}]}'))),
+        (415, {**compressed(b""), "isBase64Encoded": False, "body": "\ufffd"}),
+        (415, {**sample("ingest"), "headers": {**sample("ingest")["headers"], "content-encoding": "br"}}),
+        (404, {**sample("ingest"), "pathParameters": {"proxy": "batches"}}),
+    ],
+)
+def test_a_body_that_cannot_be_taken_is_refused(status: int, event: dict[str, Any]) -> None:
+    """D8: size is looked at before unpacking and while."""
+    assert answer("ingest", event, status)["code"] in ("bad_request", "too_large", "not_found")
+
+
+@pytest.mark.parametrize(
+    ("emulated", "said", "allowed"),
+    [("yes", "yes", True), ("", "yes", False), ("yes", "no", False), ("yes", "", False)],
+)
+def test_loopback_wants_an_emulator_that_says_so(
+    monkeypatch: pytest.MonkeyPatch, emulated: str, said: str, allowed: bool
+) -> None:
+    """D12"""
+    monkeypatch.setenv("MILLRACE_LOOPBACK_TARGETS", said)
+    if emulated:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", "http://localhost:4566")
+    else:
+        monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    assert settings.loopback_targets() is allowed

@@ -1,0 +1,147 @@
+"""Tokens are verified in the function: our algorithm, issuer, audience and time, and then their claims."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+from millrace.ledger.domain.errors import AuthFailed, Unavailable
+from millrace.runtime.tokens import Tokens
+
+SECRET = "s" * 48
+RSA_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+EC_KEY = ec.generate_private_key(ec.SECP256R1())
+
+
+def claims(**changes: Any) -> dict[str, Any]:
+    every = {"iss": "me", "aud": "us", "exp": int(time.time()) + 60, "client_id": "C1", "projects": ["p"], **changes}
+    return {name: value for name, value in every.items() if value is not None}
+
+
+def with_secret() -> Tokens:
+    return Tokens("me", "us", lambda: SECRET)
+
+
+@pytest.fixture(scope="module")
+def jwks_url() -> Iterator[str]:
+    """An issuer's keys on loopback."""
+    keys = [
+        {
+            **json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(RSA_KEY.public_key())),
+            "kid": "r",
+            "alg": "RS256",
+            "use": "sig",
+        },
+        {
+            **json.loads(jwt.algorithms.ECAlgorithm.to_jwk(EC_KEY.public_key())),
+            "kid": "e",
+            "alg": "ES256",
+            "use": "sig",
+        },
+    ]
+    body = json.dumps({"keys": keys}).encode()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002 - the base class's name
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/jwks.json"
+        server.shutdown()
+
+
+def test_a_good_token_says_who_its_bearer_is() -> None:
+    token = jwt.encode(claims(roles=["producer", "king"], partitions=["a*"], tenant="t"), SECRET, "HS256")
+    identity = with_secret().verify(token)
+    assert (identity.client_id, identity.tenant, identity.projects) == ("C1", "t", frozenset({"p"}))
+    assert identity.roles == {"producer"}
+    assert identity.team_slug == "t"
+    assert identity.reaches("abc")
+    assert not identity.reaches("b")
+    assert not identity.sees_everything
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"exp": 1},
+        {"exp": None},
+        {"aud": "them"},
+        {"aud": None},
+        {"iss": "them"},
+        {"iss": None},
+        {"nbf": 4_000_000_000},
+        {"client_id": None},
+        {"client_id": ""},
+        {"client_id": 5},
+        {"client_id": "x" * 129},
+        {"projects": "p"},
+        {"projects": [1]},
+        {"tenant": ""},
+        {"partitions": {"a": 1}},
+    ],
+    ids=str,
+)
+def test_a_token_with_a_wrong_claim_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(AuthFailed):
+        with_secret().verify(jwt.encode(claims(**changes), SECRET, "HS256"))
+
+
+@pytest.mark.parametrize(
+    "token", ["", "x", "a.b.c", jwt.encode(claims(), "", "none"), jwt.encode(claims(), "o" * 48, "HS256")]
+)
+def test_an_unsigned_or_foreign_token_is_refused(token: str) -> None:
+    with pytest.raises(AuthFailed):
+        with_secret().verify(token)
+
+
+def test_another_algorithm_than_ours_is_refused() -> None:
+    for algorithm in ("HS384", "HS512"):
+        with pytest.raises(AuthFailed):
+            with_secret().verify(jwt.encode(claims(), SECRET * 2, algorithm))
+    with pytest.raises(AuthFailed):
+        with_secret().verify(jwt.encode(claims(), RSA_KEY, "RS256"))
+
+
+def test_an_issuers_keys_verify_rs256_and_es256(jwks_url: str) -> None:
+    tokens = Tokens("me", "us", lambda: SECRET, jwks_url)
+    assert tokens.verify(jwt.encode(claims(), RSA_KEY, "RS256", {"kid": "r"})).client_id == "C1"
+    assert tokens.verify(jwt.encode(claims(), EC_KEY, "ES256", {"kid": "e"})).client_id == "C1"
+
+
+def test_with_an_issuers_keys_our_secret_opens_nothing(jwks_url: str) -> None:
+    tokens = Tokens("me", "us", lambda: SECRET, jwks_url)
+    for forged in (
+        jwt.encode(claims(), SECRET, "HS256", {"kid": "r"}),
+        jwt.encode(claims(), rsa.generate_private_key(public_exponent=65537, key_size=2048), "RS256", {"kid": "r"}),
+        jwt.encode(claims(), RSA_KEY, "RS256", {"kid": "unknown"}),
+        jwt.encode(claims(), "", "none", {"kid": "r"}),
+    ):
+        with pytest.raises(AuthFailed):
+            tokens.verify(forged)
+
+
+def test_an_issuer_that_cannot_be_reached_is_not_the_callers_mistake() -> None:
+    tokens = Tokens("me", "us", lambda: SECRET, "http://127.0.0.1:9/jwks.json")
+    with pytest.raises(Unavailable):
+        tokens.verify(jwt.encode(claims(), RSA_KEY, "RS256", {"kid": "r"}))
+
+
+def test_a_token_is_refused_the_moment_it_expires() -> None:
+    token = jwt.encode(claims(exp=int(time.time()) - 1), SECRET, "HS256")
+    with pytest.raises(AuthFailed, match="expired"):
+        with_secret().verify(token)

@@ -1,0 +1,345 @@
+"""The template keeps the ledger's promises: what CloudFormation gets after the SAM transform."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.translated import (
+    ROOT,
+    attribute,
+    environment,
+    functions,
+    named,
+    of_type,
+    read,
+    template,
+    translate,
+)
+
+TABLES = sorted(of_type("AWS::DynamoDB::Table"))
+PASSING = ("ConnectionsTable", "DiagnosticsTable")
+"""Who is connected, which is no fact, and raw values that end with their grant: every other table keeps what it has."""
+LASTING = [name for name in TABLES if name not in PASSING]
+API_FUNCTIONS = (
+    "CatalogFunction",
+    "DiagnosticsFunction",
+    "EmitFunction",
+    "IngestFunction",
+    "MarkersFunction",
+    "MetaFunction",
+    "PollFunction",
+    "PublishFunction",
+    "ReplayFunction",
+    "RetentionFunction",
+    "SocketFunction",
+    "SubmitFunction",
+    "SyncFunction",
+    "TargetsFunction",
+)
+RUNTIME = "/v1/runtimes/{runtime_id}"
+ROUTES = {
+    "POST /v1/projects/{project}/submit_events": "Submit",
+    "POST /v1/projects/{project}/sync": "Sync",
+    "POST /v1/realtime/events": "Publish",
+    "GET /v1/realtime/sessions/{sessionId}/events": "Replay",
+    "POST /v1/realtime/sessions/{sessionId}/checkpoint": "Replay",
+    "GET /v1/realtime/sessions/{sessionId}/transcript": "Replay",
+    "GET /v1/realtime/metrics": "Replay",
+    "GET /v1/realtime/schemas/{type}": "Replay",
+    f"POST {RUNTIME}/negotiate": "Emit",
+    f"POST {RUNTIME}/streams/{{stream_id}}/events": "Emit",
+    f"GET {RUNTIME}/streams/{{stream_id}}/events": "Poll",
+    f"GET {RUNTIME}/status": "Poll",
+    f"POST {RUNTIME}/markers": "Markers",
+    f"GET {RUNTIME}/markers": "Markers",
+    f"PATCH {RUNTIME}/markers/{{marker_id}}/position": "Markers",
+    f"DELETE {RUNTIME}/markers/{{marker_id}}": "Markers",
+    f"POST {RUNTIME}/diagnostics/grants": "Diagnostics",
+    f"GET {RUNTIME}/diagnostics/grants": "Diagnostics",
+    f"DELETE {RUNTIME}/diagnostics/grants": "Diagnostics",
+    f"GET {RUNTIME}/diagnostics/{{grant_id}}": "Diagnostics",
+    "GET /v1/audit": "Diagnostics",
+    "POST /api/v1/events/{proxy+}": "Ingest",
+    "GET /v1/targets": "Targets",
+    "PUT /v1/targets/{target_id}": "Targets",
+    "GET /v1/targets/{target_id}": "Targets",
+    "DELETE /v1/targets/{target_id}": "Targets",
+    "POST /v1/targets/{target_id}/drain": "Targets",
+    "GET /v1/targets/{target_id}/deliveries": "Targets",
+    "POST /v1/targets/{target_id}/deliveries/{event_id}/retry": "Targets",
+    "GET /v1/delivery/status": "Targets",
+    "POST /v1/catalog/{domain}/events": "Catalog",
+    "PUT /v1/retention/{contract}/{scope}": "Retention",
+    "GET /v1/retention/{contract}/{scope}": "Retention",
+    "GET /health": "Meta",
+    "GET /openapi.json": "Meta",
+    "GET /docs": "Meta",
+    "OPTIONS /{proxy+}": "Meta",
+    "$default": "Meta",
+}
+SOCKET_ROUTES = {"$connect", "$disconnect", "$default"}
+
+
+def table(name: str) -> Any:
+    return of_type("AWS::DynamoDB::Table")[name]
+
+
+def properties_of(name: str) -> Any:
+    return template()["Resources"][name]["Properties"]
+
+
+def routes_of(api: str) -> Iterator[tuple[str, Any]]:
+    """Route key → the integration's properties."""
+    for route in of_type("AWS::ApiGatewayV2::Route").values():
+        if route["Properties"]["ApiId"] == {"Ref": api}:
+            integration = route["Properties"]["Target"]["Fn::Sub"].removeprefix("integrations/${").removesuffix("}")
+            yield route["Properties"]["RouteKey"], properties_of(integration)
+
+
+def access_logs(stage: str) -> Any:
+    settings = properties_of(stage)["AccessLogSettings"]
+    return settings["Fn::If"][1] if "Fn::If" in settings else settings
+
+
+def the_only(kind: str) -> Any:
+    (resource,) = of_type(kind).values()
+    return resource["Properties"]
+
+
+def parameters_in(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for inner in value.values():
+            yield from parameters_in(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from parameters_in(inner)
+    elif value in template()["Parameters"]:
+        yield value
+
+
+@pytest.mark.parametrize("name", LASTING)
+def test_a_table_survives_mistakes(name: str) -> None:
+    properties = table(name)["Properties"]
+    assert table(name)["DeletionPolicy"] == table(name)["UpdateReplacePolicy"] == "Retain"
+    assert properties["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
+    assert properties["DeletionProtectionEnabled"] == {"Fn::If": ["ProtectsTables", True, False]}
+
+
+def test_tables_are_protected_unless_a_deployment_says_otherwise() -> None:
+    assert template()["Parameters"]["DeletionProtection"]["Default"] == "true"
+    assert template()["Conditions"]["ProtectsTables"] == {"Fn::Equals": [{"Ref": "DeletionProtection"}, "true"]}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_is_encrypted_and_paid_by_use(name: str) -> None:
+    assert table(name)["Properties"]["SSESpecification"] == {"SSEEnabled": True}
+    assert table(name)["Properties"]["BillingMode"] == "PAY_PER_REQUEST"
+
+
+@pytest.mark.parametrize("name", LASTING)
+def test_nothing_in_a_table_expires(name: str) -> None:
+    assert "TimeToLiveSpecification" not in table(name)["Properties"]
+
+
+@pytest.mark.parametrize("name", PASSING)
+def test_what_passes_expires_and_goes_with_its_stack(name: str) -> None:
+    assert table(name)["Properties"]["TimeToLiveSpecification"] == {"AttributeName": "ttl", "Enabled": True}
+    assert table(name)["DeletionPolicy"] == table(name)["UpdateReplacePolicy"] == "Delete"
+
+
+def test_no_backup_of_raw_values_outlives_their_grant() -> None:
+    """P4: a recovery to an earlier time would bring back what a grant's end took away."""
+    assert "PointInTimeRecoverySpecification" not in table("DiagnosticsTable")["Properties"]
+    assert "StreamSpecification" not in table("DiagnosticsTable")["Properties"]
+
+
+def test_only_the_log_has_a_stream_and_it_carries_keys_only() -> None:
+    streams = {name: table(name)["Properties"].get("StreamSpecification") for name in TABLES}
+    assert {name: stream for name, stream in streams.items() if stream} == {"LogTable": {"StreamViewType": "KEYS_ONLY"}}
+
+
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [
+        ("ClaimsTable", [("k", "HASH", "S")]),
+        ("LogTable", [("b", "HASH", "S"), ("f", "RANGE", "N")]),
+        ("StateTable", [("p", "HASH", "S"), ("s", "RANGE", "S")]),
+        ("DiagnosticsTable", [("p", "HASH", "S"), ("s", "RANGE", "S")]),
+        ("IndexTable", [("p", "HASH", "S"), ("s", "RANGE", "S")]),
+        ("ConnectionsTable", [("p", "HASH", "S"), ("s", "RANGE", "S")]),
+        ("DeliveryTable", [("p", "HASH", "S"), ("s", "RANGE", "S")]),
+    ],
+)
+def test_a_table_has_the_keys_its_adapter_writes(name: str, keys: list[tuple[str, str, str]]) -> None:
+    properties = table(name)["Properties"]
+    types = {one["AttributeName"]: one["AttributeType"] for one in properties["AttributeDefinitions"]}
+    assert [
+        (key["AttributeName"], key["KeyType"], types[key["AttributeName"]]) for key in properties["KeySchema"]
+    ] == keys
+
+
+def test_every_log_group_forgets_after_the_days_a_deployment_chose() -> None:
+    for group in of_type("AWS::Logs::LogGroup").values():
+        assert group["Properties"]["RetentionInDays"] == {"Ref": "LogRetentionDays"}
+
+
+@pytest.mark.parametrize("function", sorted(functions()))
+def test_a_function_logs_into_the_group_that_bears_its_name(function: str) -> None:
+    properties = functions()[function]["Properties"]
+    group = of_type("AWS::Logs::LogGroup")[properties["LoggingConfig"]["LogGroup"]["Ref"]]
+    assert named(group["Properties"]["LogGroupName"]) == "/aws/lambda/" + named(properties["FunctionName"])
+
+
+def test_each_route_reaches_the_live_alias_of_its_function() -> None:
+    reached = {}
+    for key, integration in routes_of("HttpApi"):
+        assert integration["PayloadFormatVersion"] == "2.0"
+        reached[key] = integration["IntegrationUri"]["Ref"]
+    assert reached == {key: f"{function}FunctionAliaslive" for key, function in ROUTES.items()}
+
+
+def test_no_route_ends_in_a_slash_which_an_http_api_refuses() -> None:
+    assert not [key for key, _ in routes_of("HttpApi") if key.endswith("/")]
+
+
+def test_every_message_of_a_socket_reaches_the_live_alias_of_one_function() -> None:
+    integrations = dict(routes_of("SocketApi"))
+    assert integrations.keys() == SOCKET_ROUTES
+    for integration in integrations.values():
+        uri, names = integration["IntegrationUri"]["Fn::Sub"]
+        assert uri.endswith(":lambda:path/2015-03-31/functions/${Function}/invocations")
+        assert names == {"Function": {"Ref": "SocketFunctionAliaslive"}}
+        assert integration["IntegrationType"] == "AWS_PROXY"
+        assert "PayloadFormatVersion" not in integration
+
+
+def test_the_socket_is_routed_by_the_type_of_its_messages() -> None:
+    assert properties_of("SocketApi")["ProtocolType"] == "WEBSOCKET"
+    assert properties_of("SocketApi")["RouteSelectionExpression"] == "$request.body.type"
+
+
+@pytest.mark.parametrize("function", ["SocketFunction", "FanOutFunction"])
+def test_a_function_that_sends_knows_the_socket_and_its_stage(function: str) -> None:
+    assert environment(function)["SOCKET_API_ID"] == {"Ref": "SocketApi"}
+    assert environment(function)["SOCKET_STAGE"] == properties_of("SocketStage")["StageName"]
+
+
+def test_the_output_names_the_sockets_address_with_its_stage() -> None:
+    address = template()["Outputs"]["WebSocketUrl"]["Value"]["Fn::Sub"]
+    assert address.startswith("wss://${SocketApi}.execute-api.")
+    assert address.endswith(f"/{properties_of('SocketStage')['StageName']}")
+
+
+@pytest.mark.parametrize("stage", sorted(of_type("AWS::ApiGatewayV2::Stage")))
+def test_an_api_keeps_callers_within_the_chosen_rate(stage: str) -> None:
+    settings = properties_of(stage)["DefaultRouteSettings"]
+    assert settings["ThrottlingRateLimit"] == {"Ref": "ThrottleRate"}
+    assert settings["ThrottlingBurstLimit"] == {"Ref": "ThrottleBurst"}
+
+
+@pytest.mark.parametrize(("stage", "group"), [("HttpStage", "HttpAccessLogs"), ("SocketStage", "SocketAccessLogs")])
+def test_an_api_logs_each_request_as_one_json_line_without_payload_or_token(stage: str, group: str) -> None:
+    settings = access_logs(stage)
+    assert attribute(settings["DestinationArn"]) == f"{group}.Arn"
+    line = json.loads(settings["Format"])
+    assert "$context.requestId" in line.values()
+    assert all(value.startswith("$context.") for value in line.values())
+    assert not [value for value in line.values() if "header" in value.lower() or "authorizer" in value.lower()]
+
+
+def test_no_api_logs_what_it_carries() -> None:
+    for stage in of_type("AWS::ApiGatewayV2::Stage"):
+        assert not properties_of(stage)["DefaultRouteSettings"].keys() & {"DataTraceEnabled", "LoggingLevel"}
+
+
+def test_a_hub_deploys_to_an_account_where_sockets_may_not_log() -> None:
+    assert template()["Parameters"]["WebSocketAccessLogs"]["Default"] == "false"
+    when, _, otherwise = properties_of("SocketStage")["AccessLogSettings"]["Fn::If"]
+    assert (when, otherwise) == ("LogsSockets", {"Ref": "AWS::NoValue"})
+    assert template()["Resources"]["SocketAccessLogs"]["Condition"] == "LogsSockets"
+
+
+def test_no_origin_may_call_from_a_browser_unless_named() -> None:
+    assert template()["Parameters"]["CorsOrigins"]["Default"] == ""
+    when, configured, otherwise = properties_of("HttpApi")["CorsConfiguration"]["Fn::If"]
+    assert (when, otherwise) == ("AnswersCors", {"Ref": "AWS::NoValue"})
+    assert configured["AllowOrigins"] == {"Ref": "CorsOrigins"}
+
+
+def test_a_named_origin_may_use_every_method_there_is_a_route_for() -> None:
+    _, configured, _ = properties_of("HttpApi")["CorsConfiguration"]["Fn::If"]
+    routed = {key.partition(" ")[0] for key, _ in routes_of("HttpApi")} - {"$default"}
+    assert routed <= set(configured["AllowMethods"])
+
+
+@pytest.mark.parametrize("function", API_FUNCTIONS)
+def test_an_api_function_starts_from_a_snapshot(function: str) -> None:
+    assert functions()[function]["Properties"]["SnapStart"] == {"ApplyOn": "PublishedVersions"}
+
+
+@pytest.mark.parametrize("function", API_FUNCTIONS)
+def test_a_changed_parameter_publishes_the_functions_that_read_it(function: str) -> None:
+    properties = functions()[function]["Properties"]
+    (version,) = (
+        v for v in of_type("AWS::Lambda::Version").values() if v["Properties"]["FunctionName"] == {"Ref": function}
+    )
+    stamped = set(parameters_in(the_only("AWS::AppConfig::HostedConfigurationVersion")["Content"]))
+    assert set(parameters_in(properties)) <= stamped
+    assert "${Settings}" in properties["Description"]["Fn::Sub"]
+    assert "${Settings}" in version["Properties"]["Description"]["Fn::Sub"]
+
+
+def test_a_new_layer_publishes_the_functions_that_use_it() -> None:
+    source = read("template.yaml")
+    source["Resources"]["CommonLayer"]["Properties"]["ContentUri"] = "another/"
+    before, after = (of_type("AWS::Lambda::Version", t) for t in (template(), translate(source)))
+    assert len(before) == len(after) == len(API_FUNCTIONS)
+    assert not before.keys() & after.keys()
+
+
+@pytest.mark.parametrize("secret", sorted(of_type("AWS::SecretsManager::Secret")))
+def test_a_secret_is_generated_and_long(secret: str) -> None:
+    assert properties_of(secret)["GenerateSecretString"]["PasswordLength"] >= 48
+    assert "SecretString" not in properties_of(secret)
+
+
+def test_a_replaced_secret_publishes_the_functions_that_read_it() -> None:
+    """Its address is in their environment, which a published version keeps."""
+    stamped = the_only("AWS::AppConfig::HostedConfigurationVersion")["Content"]["Fn::Join"][1]
+    for secret in of_type("AWS::SecretsManager::Secret"):
+        assert {"Fn::GetAtt": [secret, "Id"]} in stamped
+
+
+@pytest.mark.parametrize("function", sorted(functions()))
+def test_the_environment_holds_a_secrets_name_and_never_its_value(function: str) -> None:
+    for variable, value in environment(function).items():
+        text = json.dumps(value)
+        assert "resolve:" not in text
+        if any(secret in text for secret in of_type("AWS::SecretsManager::Secret")) or "SECRET" in variable:
+            kind = variable.removesuffix("_SECRET_ARN").capitalize()
+            assert attribute(value) == f"{kind}Secret.Id"
+
+
+@pytest.mark.parametrize("function", ["EmitFunction", "MarkersFunction"])
+def test_who_writes_streams_knows_the_privacy_policy(function: str) -> None:
+    """P3"""
+    assert environment(function)["PRIVACY_POLICY"] == {"Ref": "PrivacyPolicy"}
+    assert json.loads(template()["Parameters"]["PrivacyPolicy"]["Default"]) == {}
+
+
+def test_no_deployment_can_allow_targets_on_its_own_machine() -> None:
+    """D12"""
+    for function in functions():
+        assert "MILLRACE_LOOPBACK_TARGETS" not in environment(function)
+    assert not [name for name in template()["Parameters"] if "loopback" in name.lower()]
+
+
+@pytest.mark.parametrize("function", sorted(functions()))
+def test_a_functions_code_is_in_the_folder_the_template_names(function: str) -> None:
+    folder = ROOT / read("template.yaml")["Resources"][function]["Properties"]["CodeUri"]
+    assert functions()[function]["Properties"]["Handler"] == "app.handler"
+    assert (folder / "app.py").is_file()
