@@ -87,7 +87,7 @@ soak: $(READY) ## run the simulator on many seeds (SEEDS=2000; ARGS='--first N')
 		$(BIN)/pytest -q tests/delivery/test_histories.py tests/delivery/test_kill.py; fi
 
 .PHONY: generated
-generated: $(READY) ## write every generated file: the API's description, the realtime and error pages
+generated: $(READY) ## write every generated file: the API's description, the realtime and error pages, alarms and dashboard
 	@$(BIN)/python -m infra.generated
 
 .PHONY: build
