@@ -86,11 +86,9 @@ soak: $(READY) ## run the simulator on many seeds (SEEDS=2000; ARGS='--first N')
 		MILLRACE_HISTORIES=2000 MILLRACE_KILL_EVENTS=25 \
 		$(BIN)/pytest -q tests/unit/delivery/test_histories.py tests/unit/client/test_kill.py; fi
 
-.PHONY: openapi
-openapi: $(READY) ## write the served API description, the realtime events' pages and schemas, and the error catalogue from their models
-	@$(BIN)/python -m infra.openapi.build
-	@$(BIN)/python -m infra.realtime_docs
-	@$(BIN)/python -m infra.error_docs
+.PHONY: generated
+generated: $(READY) ## write every generated file: the API's description, the realtime and error pages, alarms and dashboard
+	@$(BIN)/python -m infra.generated
 
 .PHONY: build
 build: $(SAM_READY) ## build the functions and the layer for AWS

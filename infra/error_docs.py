@@ -1,6 +1,6 @@
-"""Writes docs/errors.md, the catalogue of the streams contract's errors, from the error classes themselves.
+"""Makes docs/errors.md, the catalogue of the streams contract's errors, from the error classes themselves.
 
-`python -m infra.error_docs`. A test fails when it is stale.
+`make generated`. A test fails when it is stale.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[1] / "docs/errors.md"
 
 HEAD = """# Errors of the streams contract
 
-Generated from `layers/common/python/millrace/streams/domain/errors.py` by `make openapi`; do not edit.
+Generated from `layers/common/python/millrace/streams/domain/errors.py` by `make generated`; do not edit.
 
 Every error of the streams, marker and diagnostics routes is one object (rule [T12](contracts.md#t12)):
 
@@ -47,9 +47,5 @@ def _section(kind: type[SdkError]) -> str:
     return f"### {kind.code}\n\n{', '.join(flags)}. {happened}\n\n*What to do:* {kind.advice}\n"
 
 
-def main() -> None:
-    PAGE.write_text(page())
-
-
-if __name__ == "__main__":
-    main()
+def files() -> dict[Path, str]:
+    return {PAGE: page()}

@@ -1,4 +1,4 @@
-"""Writes functions/meta/openapi.json and docs.html: `make openapi`. A test fails when they are stale."""
+"""Makes functions/meta/openapi.json and docs.html: `make generated`. A test fails when they are stale."""
 
 from __future__ import annotations
 
@@ -111,8 +111,3 @@ def files() -> dict[Path, str]:
         META / "openapi.json": json.dumps(described, indent=1, ensure_ascii=False) + "\n",
         META / "docs.html": page(described),
     }
-
-
-if __name__ == "__main__":
-    for path, text in files().items():
-        path.write_text(text)

@@ -33,7 +33,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "build"
 
 
-@pytest.mark.parametrize("template", ["template.yaml", "infra/monitoring.yaml"])
+@pytest.mark.parametrize("template", ["template.yaml", "infra/monitoring/stack.yaml"])
 def test_sam_finds_no_fault_in_a_template(template: str) -> None:
     assert "is a valid SAM Template" in sam("validate", "--lint", "--template", template)
 

@@ -47,7 +47,7 @@ def template() -> dict[str, Any]:
 
 @cache
 def monitoring() -> dict[str, Any]:
-    return read("infra/monitoring.yaml")
+    return read("infra/monitoring/stack.yaml")
 
 
 def of_type(kind: str, source: Mapping[str, Any] | None = None) -> Resources:

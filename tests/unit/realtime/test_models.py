@@ -352,7 +352,7 @@ def test_the_errors_of_an_empty_event_name_every_key() -> None:
 
 @pytest.mark.parametrize("path", files(), ids=lambda path: path.name)
 def test_the_committed_file_is_not_stale(path: Path) -> None:
-    assert files()[path] == path.read_text(), "run: python -m infra.realtime_docs"
+    assert files()[path] == path.read_text(), "run: make generated"
 
 
 @pytest.mark.parametrize("name", TYPES)

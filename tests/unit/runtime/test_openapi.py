@@ -57,7 +57,7 @@ def test_the_document_is_valid_openapi() -> None:
 
 @pytest.mark.parametrize("name", ["openapi.json", "docs.html"])
 def test_the_committed_file_is_not_stale(name: str) -> None:
-    assert files()[META / name] == (META / name).read_text(), "run: make openapi"
+    assert files()[META / name] == (META / name).read_text(), "run: make generated"
 
 
 def test_the_models_take_what_the_readme_sends() -> None:

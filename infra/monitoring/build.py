@@ -1,0 +1,69 @@
+"""Makes stack.yaml, the alarms and the dashboard of the hub: `make generated`. A test fails when it is stale."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from infra.monitoring import dashboard, table
+from infra.monitoring.alarm import Alarm
+from infra.monitoring.hub import Hub, read_hub
+
+STACK = Path(__file__).parent / "stack.yaml"
+HEADER = "# Generated from the modules beside it by `make generated`; do not edit.\n"
+
+
+def alarms(hub: Hub) -> list[Alarm]:
+    return [
+        *table.APIS,
+        *(alarm for name in hub.functions for alarm in table.of_function(name)),
+        *table.FUNCTIONS,
+        *table.QUEUES,
+        *(alarm for name in hub.tables for alarm in table.of_table(name)),
+    ]
+
+
+def stack(hub: Hub) -> dict[str, Any]:
+    return {
+        "AWSTemplateFormatVersion": "2010-09-09",
+        "Description": "Millrace's alarms and its dashboard.",
+        "Parameters": {
+            "Hub": {
+                "Type": "String",
+                "Description": "The name of the hub's stack. Every name in the hub starts with it.",
+            },
+            "HttpApiId": {"Type": "String"},
+            "SocketApiId": {"Type": "String"},
+            "AlarmTopicArn": {
+                "Type": "String",
+                "Default": "",
+                "Description": "The SNS topic that alarms are sent to. If it is empty, they only change colour.",
+            },
+        },
+        "Conditions": {"Notifies": {"Fn::Not": [{"Fn::Equals": [{"Ref": "AlarmTopicArn"}, ""]}]}},
+        "Resources": {
+            **{alarm.logical_id: alarm.resource() for alarm in alarms(hub)},
+            "Dashboard": dashboard.resource(hub),
+        },
+        "Outputs": {"DashboardName": {"Value": {"Ref": "Dashboard"}}},
+    }
+
+
+class _Dumper(yaml.SafeDumper):
+    """Repeats what occurs twice instead of pointing to it, and writes long texts as they read."""
+
+    def ignore_aliases(self, _data: object) -> bool:
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def files() -> dict[Path, str]:
+    return {STACK: HEADER + yaml.dump(stack(read_hub()), Dumper=_Dumper, sort_keys=False, width=1000)}

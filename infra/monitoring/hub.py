@@ -1,0 +1,35 @@
+"""The hub as template.yaml states it: the names of its functions and its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from samtranslator.yaml_helper import yaml_parse
+
+TEMPLATE = Path(__file__).parents[2] / "template.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Hub:
+    functions: Sequence[str]
+    tables: Sequence[str]
+
+
+def read_hub() -> Hub:
+    resources = yaml_parse(TEMPLATE.read_text())["Resources"]
+    return Hub(
+        functions=_names(resources, "AWS::Serverless::Function", "FunctionName"),
+        tables=_names(resources, "AWS::DynamoDB::Table", "TableName"),
+    )
+
+
+def _names(resources: Mapping[str, Any], kind: str, field: str) -> list[str]:
+    """`submit` for a function called `${AWS::StackName}-submit`."""
+    return [
+        resource["Properties"][field]["Fn::Sub"].removeprefix("${AWS::StackName}-")
+        for resource in resources.values()
+        if resource["Type"] == kind
+    ]

@@ -1,0 +1,206 @@
+"""The table of alarms: what is watched, for what, and what to do. Functions and DynamoDB tables need no row here."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from infra.monitoring.alarm import Alarm, Kind
+from infra.monitoring.things import (
+    ARCHIVE,
+    DRAIN,
+    HTTP_API,
+    SOCKET_API,
+    Thing,
+    dead_letters,
+    function,
+    queue,
+    table,
+)
+
+FAILURES = Kind("failures", "5xx", threshold=5)
+INTEGRATION_ERRORS = Kind("integration-errors", "IntegrationError", threshold=5)
+EXECUTION_ERRORS = Kind("execution-errors", "ExecutionError", threshold=5)
+ERRORS = Kind("errors", "Errors")
+THROTTLES = Kind("throttles", "Throttles")
+LAG = Kind("lag", "IteratorAge", "Maximum", seconds=60, in_a_row=5)
+SILENCE = Kind("silence", "Invocations", comparison="LessThanThreshold", threshold=1, missing="breaching")
+LOST = Kind("lost", "ArchiveLost")
+FAILED = Kind("failed", "DrainFailed", in_a_row=3)
+QUEUE_LAG = Kind("queue-lag", "ApproximateAgeOfOldestMessage", "Maximum", seconds=60, in_a_row=5, threshold=300)
+DEAD_LETTERS = Kind("dead-letters", "ApproximateNumberOfMessagesVisible", "Maximum")
+READ_THROTTLES = Kind("table-read-throttles", "ReadThrottleEvents", threshold=10)
+WRITE_THROTTLES = Kind("table-write-throttles", "WriteThrottleEvents", threshold=10)
+
+MILLISECONDS_A_MINUTE = 60_000
+
+RAISE_LIMIT = "Raise the account's limit of concurrent Lambda executions."
+READ_ITS_LOG = "Read its log group for the reason."
+CHECK_ALARMS = "Check its alarms for errors and throttles, then its log group."
+SWEEP_REPEATS = "Correct the cause, then purge the dead-letter queue: sweep starts the work again, so nothing is lost."
+NEXT_RUN_REPEATS = "Correct the cause, then purge the dead-letter queue: the next run repeats the work."
+CHECK_SCHEDULE = "Check that its EventBridge rule is enabled and that it is not throttled."
+TABLE_IS_BUSY = (
+    "Callers try again by themselves. If it lasts, look for one key that gets most of the traffic, "
+    "or raise the account's DynamoDB limit for a table."
+)
+
+
+def of_function(name: str) -> list[Alarm]:
+    """What every function is watched for."""
+    thing = function(name)
+    return [
+        Alarm(thing, ERRORS, f"The function {name} fails.", READ_ITS_LOG),
+        Alarm(thing, THROTTLES, f"The function {name} is throttled.", RAISE_LIMIT),
+    ]
+
+
+def of_table(name: str) -> list[Alarm]:
+    """What every table is watched for."""
+    thing = table(name)
+    return [
+        Alarm(thing, READ_THROTTLES, f"DynamoDB throttles reads of the table {name}.", TABLE_IS_BUSY),
+        Alarm(thing, WRITE_THROTTLES, f"DynamoDB throttles writes to the table {name}.", TABLE_IS_BUSY),
+    ]
+
+
+APIS = (
+    Alarm(
+        HTTP_API,
+        FAILURES,
+        "The HTTP API answers requests with errors (5xx).",
+        "Find the routes in its access log, then read the log group of their function.",
+    ),
+    Alarm(SOCKET_API, INTEGRATION_ERRORS, "The function socket answers the WebSocket API with errors.", READ_ITS_LOG),
+    Alarm(
+        SOCKET_API,
+        EXECUTION_ERRORS,
+        "The WebSocket API cannot call the function socket.",
+        "Check that API Gateway is permitted to call it, and whether it is throttled.",
+    ),
+)
+
+FUNCTIONS = (
+    Alarm(
+        function("fan-out"),
+        replace(LAG, threshold=MILLISECONDS_A_MINUTE),
+        "The function fan-out is more than one minute behind the log: subscribers and targets get new events late.",
+        f"{CHECK_ALARMS} Nothing is lost.",
+    ),
+    Alarm(
+        function("archive"),
+        replace(LAG, threshold=10 * MILLISECONDS_A_MINUTE),
+        "The function archive is more than ten minutes behind the log.",
+        f"{CHECK_ALARMS} Nothing is lost: retention keeps what is not archived yet.",
+    ),
+    Alarm(
+        ARCHIVE,
+        LOST,
+        "Events were pruned before the function archive could store them.",
+        "Find what pruned them and stop it: it ignored the archive's cursor. "
+        "The log line pruned_before_archived counts them.",
+    ),
+    Alarm(
+        DRAIN,
+        FAILED,
+        "For 15 minutes, the function deliver has failed to read or write its ledgers.",
+        "Its log line drain_failed has the reason. Nothing is lost: it tries again every minute.",
+    ),
+    Alarm(
+        function("sweep"),
+        replace(SILENCE, seconds=900),
+        "The function sweep has not run for 15 minutes.",
+        f"{CHECK_SCHEDULE} Until it runs, a lost wake-up message is not sent again.",
+    ),
+    Alarm(
+        function("settle"),
+        SILENCE,
+        "The function settle has not run for five minutes.",
+        f"{CHECK_SCHEDULE} Until it runs, a marker change that was interrupted stays without its event.",
+    ),
+    Alarm(
+        function("remind"),
+        SILENCE,
+        "The function remind has not run for five minutes.",
+        f"{CHECK_SCHEDULE} Until it runs, deliveries that failed are not tried again.",
+    ),
+)
+
+QUEUES = (
+    Alarm(
+        queue("index"),
+        QUEUE_LAG,
+        "A message for the function index has waited for five minutes.",
+        f"{CHECK_ALARMS} Sync is slower, but its answers are right.",
+    ),
+    Alarm(
+        queue("wake"),
+        QUEUE_LAG,
+        "A message for the function fan-out has waited for five minutes: some subscribers get new events late.",
+        f"{CHECK_ALARMS} Nothing is lost.",
+    ),
+    Alarm(
+        queue("deliver", fifo=True),
+        replace(QUEUE_LAG, threshold=900),
+        "A message for the function deliver has waited for 15 minutes.",
+        "Find the targets that wait: has_due in GET /v1/delivery/status. "
+        "If they answer quickly, raise the MaximumConcurrency of the queue in template.yaml.",
+    ),
+    Alarm(
+        queue("archive"),
+        QUEUE_LAG,
+        "A message for the function archive has waited for five minutes: a ledger is not archived yet.",
+        f"{CHECK_ALARMS} Nothing is lost.",
+    ),
+    Alarm(
+        dead_letters("fan-out"),
+        DEAD_LETTERS,
+        "The function fan-out gave up on a part of the log's stream.",
+        f"{READ_ITS_LOG} {SWEEP_REPEATS}",
+    ),
+    Alarm(
+        dead_letters("archive"),
+        DEAD_LETTERS,
+        "The function archive gave up on a part of the log's stream or on a message.",
+        f"{READ_ITS_LOG} {SWEEP_REPEATS}",
+    ),
+    Alarm(
+        dead_letters("index"),
+        DEAD_LETTERS,
+        "The function index gave up on a message.",
+        f"{READ_ITS_LOG} Correct the cause, then start a redrive of the dead-letter queue.",
+    ),
+    Alarm(
+        dead_letters("wake"),
+        DEAD_LETTERS,
+        "The function fan-out gave up on a message from sweep: some subscribers get new events late.",
+        f"{READ_ITS_LOG} {SWEEP_REPEATS}",
+    ),
+    Alarm(
+        dead_letters("deliver", fifo=True),
+        DEAD_LETTERS,
+        "The function deliver failed three times on the same message.",
+        f"{READ_ITS_LOG} {SWEEP_REPEATS}",
+    ),
+    Alarm(
+        dead_letters("remind"),
+        DEAD_LETTERS,
+        "A run of the function remind failed, and so did its retry.",
+        f"{READ_ITS_LOG} {NEXT_RUN_REPEATS}",
+    ),
+    Alarm(
+        dead_letters("sweep"),
+        DEAD_LETTERS,
+        "A run of the function sweep failed, and so did its retry.",
+        f"{READ_ITS_LOG} {NEXT_RUN_REPEATS}",
+    ),
+    Alarm(
+        dead_letters("settle"),
+        DEAD_LETTERS,
+        "A run of the function settle failed, and so did its retry.",
+        f"{READ_ITS_LOG} {NEXT_RUN_REPEATS}",
+    ),
+)
+
+
+def watched_by(kind: Kind) -> list[Thing]:
+    return [alarm.thing for alarm in (*FUNCTIONS, *QUEUES) if alarm.kind.metric == kind.metric]

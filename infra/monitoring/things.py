@@ -1,0 +1,40 @@
+"""What can be watched: functions, tables, queues, APIs, each with its address in CloudWatch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """A thing CloudWatch has metrics of. The values of the dimensions may hold the stack's parameters: `${Hub}`."""
+
+    name: str
+    namespace: str
+    dimensions: Mapping[str, str]
+
+
+def function(name: str) -> Thing:
+    return Thing(name, "AWS/Lambda", {"FunctionName": f"${{Hub}}-{name}"})
+
+
+def table(name: str) -> Thing:
+    return Thing(name, "AWS/DynamoDB", {"TableName": f"${{Hub}}-{name}"})
+
+
+def queue(name: str, *, fifo: bool = False) -> Thing:
+    return Thing(name, "AWS/SQS", {"QueueName": f"${{Hub}}-{name}" + (".fifo" if fifo else "")})
+
+
+def dead_letters(name: str, *, fifo: bool = False) -> Thing:
+    """The queue of what a function or a queue of this name gave up."""
+    return Thing(name, "AWS/SQS", queue(f"{name}-dead-letters", fifo=fifo).dimensions)
+
+
+HTTP_API = Thing("http", "AWS/ApiGateway", {"ApiId": "${HttpApiId}"})
+SOCKET_API = Thing("socket", "AWS/ApiGateway", {"ApiId": "${SocketApiId}"})
+
+# The hub counts these itself.
+ARCHIVE = Thing("archive", "Millrace", {"service": "archive"})
+DRAIN = Thing("drain", "Millrace", {"contract": "delivery", "service": "deliver"})
