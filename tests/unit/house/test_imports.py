@@ -74,7 +74,7 @@ def lint(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Planted], str]:
 
 def lint_output(folder: Path) -> str:
     paths = [str(folder / path) for path in PATHS]
-    code = f"import sys; sys.path[:0] = {paths!r}; from importlinter.cli import lint_imports_command; lint_imports_command()"
+    code = f"import sys; sys.path[:0] = {paths!r}; from importlinter import cli; cli.lint_imports_command()"
     command = [sys.executable, "-c", code, "--no-cache"]
     run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env={"COLUMNS": "400"})
     assert run.returncode == 1, run.stdout + run.stderr
