@@ -29,8 +29,8 @@ from millrace.delivery.domain.families import Family
 from millrace.delivery.domain.hub_targets import SecretSet
 from millrace.delivery.domain.outcomes import held
 from millrace.delivery.domain.retry import Schedule
+from millrace.delivery.domain.selection import Pick
 from millrace.delivery.domain.targets import TargetState
-from millrace.delivery.ports.deliveries import Pick
 from millrace.delivery.ports.targets import Position, Wake
 from millrace.ledger.adapters.memory import MemoryLog, MemoryState, in_turn
 from millrace.ledger.application.heads import Heads

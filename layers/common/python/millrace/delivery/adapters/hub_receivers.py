@@ -10,8 +10,9 @@ from millrace.delivery.adapters.receivers import External, Stub, Teamspace, stub
 from millrace.delivery.adapters.stub_inbox import StubInbox
 from millrace.delivery.domain.hub_targets import HubTarget, SecretSet
 from millrace.delivery.domain.outcomes import Answer, unreached
+from millrace.delivery.domain.selection import Pick
 from millrace.delivery.domain.targets import Blocked, Kind
-from millrace.delivery.ports.deliveries import DeliveryReceiver, Pick
+from millrace.delivery.ports.deliveries import DeliveryReceiver
 from millrace.delivery.ports.targets import Secrets
 
 

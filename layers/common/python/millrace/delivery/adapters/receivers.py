@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from millrace.delivery.adapters.outbound import NoAnswer, Outbound, Unreached
 from millrace.delivery.domain import signing
 from millrace.delivery.domain.outcomes import Answer, Response, held, judge, judge_webhook, unreached
+from millrace.delivery.domain.selection import Pick
 from millrace.delivery.domain.targets import BATCH_PATH, MOST_BYTES, MOST_EVENTS, Blocked
-from millrace.delivery.ports.deliveries import Pick
 
 Gate = Callable[[], tuple[Blocked, str] | None]
 
