@@ -5,4 +5,10 @@ from __future__ import annotations
 from millrace.delivery.receivers import external, stub, teamspace
 from millrace.delivery.receivers.kind import ReceiverKind
 
-RECEIVERS: dict[str, ReceiverKind] = {kind.name: kind for kind in (teamspace.KIND, external.KIND, stub.KIND)}
+KINDS = (
+    teamspace.KIND,
+    external.KIND,
+    stub.KIND,
+)
+
+RECEIVERS: dict[str, ReceiverKind] = {kind.name: kind for kind in KINDS}
