@@ -68,6 +68,11 @@ def test_what_waits_goes_even_while_something_is_transient() -> None:
     assert (at(chosen), chosen.through) == ([1], 5)
 
 
+def test_what_is_selected_goes_in_order_of_position_whatever_was_found_first() -> None:
+    waiting = [run(4, NOW - 2, Status.PENDING), run(1, NOW - 1, Status.REJECTED)]
+    assert at(choose(ALL, Batch(10, 1000), NOW, 5, transient=[run(3, NOW)], waiting=waiting, new=[])) == [1, 3, 4]
+
+
 def test_events_that_are_not_wanted_or_have_nothing_to_send_are_passed_over() -> None:
     offered = [NewEvent(6), *new(7, family=Family.LOCAL_ONLY), *new(8, event_type="order.paid"), *new(9)]
     orders = Target("a", "stub", prefixes=frozenset({"order."}))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -58,6 +58,15 @@ class TargetState:
     blocked: str = ""
     blocked_detail: str = ""
     blocked_ms: int = 0
+
+
+def drains_blocked(states: Iterable[tuple[str, TargetState]]) -> list[dict[str, Any]]:
+    """The targets, by id, that nothing could be sent to, and why, as status shows it."""
+    return [
+        {"target": id_, "reason": state.blocked, "detail": state.blocked_detail, "since_ms": state.blocked_ms}
+        for id_, state in states
+        if state.blocked
+    ]
 
 
 @dataclass(frozen=True, slots=True)
