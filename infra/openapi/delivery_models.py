@@ -12,7 +12,14 @@ from millrace.delivery.domain.hub_targets import MOST_FAMILIES
 from millrace.delivery.domain.inbox import MOST_EVENT_BYTES
 from millrace.delivery.domain.sources import MOST_PATTERN_BYTES, MOST_SOURCES
 from millrace.delivery.domain.targets import MOST_EVENTS
+from millrace.delivery.receivers.registry import RECEIVERS
 
+KINDS = tuple(RECEIVERS.values())
+WITH_URL = ", ".join(kind.name for kind in KINDS if kind.needs_url)
+WEBHOOKS = ", ".join(kind.name for kind in KINDS if kind.takes_webhook)
+AUTH = "; ".join(f"of type {kind.name}, {kind.auth}" for kind in KINDS if kind.auth)
+
+TargetType = Annotated[str, Field(json_schema_extra={"enum": [kind.name for kind in KINDS]})]
 Milliseconds = Annotated[int, Field(description="Milliseconds since 1970.")]
 Status = Literal["success", "duplicate", "pending", "rejected", "transient", "terminal_failed"]
 Name = Annotated[str, Field(min_length=1, max_length=MOST_ID_BYTES, pattern=r"\S")]
@@ -60,15 +67,16 @@ class SourceModel(Closed):
 
 
 class TargetRequest(Closed):
-    type: Literal["teamspace", "external", "stub"]
+    type: TargetType
     sources: Annotated[list[SourceModel], Field(min_length=1, max_length=MOST_SOURCES)]
-    url: Annotated[str, Field(description="Where to; https, and a public address. A stub needs none.")] = ""
-    mode: Annotated[
-        Literal["batch", "webhook"], Field(description="Of an external target: many events a request, or one.")
-    ] = "batch"
-    auth_secret: Annotated[
-        str, Field(description="A Teamspace's bearer token; an external target's Authorization. Never told again.")
+    url: Annotated[
+        str, Field(description=f"Where to; https, and a public address. Needed by these types: {WITH_URL}.")
     ] = ""
+    mode: Annotated[
+        Literal["batch", "webhook"],
+        Field(description=f"Many events a request, or one. These types can be webhooks: {WEBHOOKS}."),
+    ] = "batch"
+    auth_secret: Annotated[str, Field(description=f"Of a target {AUTH}. Never told again.")] = ""
     signing_secret: Annotated[
         str | None,
         Field(description="`whsec_` and base64. A new one signs at once; the old one goes on beside it for 24 hours."),
@@ -87,7 +95,7 @@ class TargetModel(Closed):
     """A target, without its secrets, and how it fares."""
 
     target_id: str
-    type: Literal["teamspace", "external", "stub"]
+    type: TargetType
     url: str | None
     mode: Literal["batch", "webhook"]
     sources: list[SourceModel]

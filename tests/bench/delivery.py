@@ -16,9 +16,6 @@ from typing import Any
 
 import urllib3
 
-from millrace.delivery.adapters.outbound import Outbound
-from millrace.delivery.adapters.receivers import BATCH_HEADERS, Stub, stub_at
-from millrace.delivery.adapters.stub_inbox import StubInbox
 from millrace.delivery.application.capture import Capture
 from millrace.delivery.application.dispatch import Dispatch
 from millrace.delivery.domain.addresses import Reach
@@ -26,6 +23,10 @@ from millrace.delivery.domain.events import captured
 from millrace.delivery.domain.families import Families
 from millrace.delivery.domain.states import Status
 from millrace.delivery.domain.targets import BATCH_PATH, MOST_EVENTS, Target
+from millrace.delivery.receivers.inbox import StubInbox
+from millrace.delivery.receivers.outbound import Outbound
+from millrace.delivery.receivers.posting import BATCH_HEADERS
+from millrace.delivery.receivers.stub import Stub, stub_at
 from millrace_client.delivery.cli_stub import serve
 from millrace_client.delivery.database import Database
 from millrace_client.delivery.journal import SqliteJournal

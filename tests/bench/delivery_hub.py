@@ -13,9 +13,9 @@ from millrace.delivery.adapters.dynamodb.runs import Runs
 from millrace.delivery.application.dispatch import Dispatch
 from millrace.delivery.application.gather import GatherEvents
 from millrace.delivery.domain.outcomes import Answer, Verdict, held
+from millrace.delivery.domain.selection import Pick
 from millrace.delivery.domain.states import Outcome, Status
 from millrace.delivery.domain.targets import Blocked, Target
-from millrace.delivery.ports.deliveries import Pick
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.domain.page import Draft
 from tests.bench.report import Section, Table, at_most

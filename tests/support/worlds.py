@@ -16,6 +16,7 @@ from millrace.delivery.domain.events import captured
 from millrace.delivery.domain.families import Families
 from millrace.delivery.domain.outcomes import Answer, Verdict
 from millrace.delivery.domain.retry import Schedule
+from millrace.delivery.domain.selection import Pick
 from millrace.delivery.domain.states import Delivery, Outcome, Status
 from millrace.delivery.domain.targets import Blocked, Target
 from millrace.delivery.ports.deliveries import (
@@ -24,7 +25,6 @@ from millrace.delivery.ports.deliveries import (
     DeliveryReceiver,
     Journal,
     Payloads,
-    Pick,
     TargetStates,
 )
 from millrace.delivery.ports.migration import Imports

@@ -16,8 +16,8 @@ from millrace.delivery.application.dispatch import Dispatch
 from millrace.delivery.application.retry_delivery import Retry
 from millrace.delivery.domain.outcomes import Answer, Verdict, held, unreached
 from millrace.delivery.domain.retry import Pace, Schedule
+from millrace.delivery.domain.selection import Pick
 from millrace.delivery.domain.states import Outcome, Status
-from millrace.delivery.ports.deliveries import Pick
 from millrace.ledger.domain.errors import MillraceError
 from tests.support.hub_world import JOURNAL, A, HubWorld, on_table
 from tests.support.table import Table

@@ -15,9 +15,9 @@ from millrace.delivery.adapters.dynamodb.agenda import DynamoAgenda
 from millrace.delivery.application.dispatch import Dispatch
 from millrace.delivery.domain.outcomes import Answer, held
 from millrace.delivery.domain.retry import Schedule
+from millrace.delivery.domain.selection import Pick
 from millrace.delivery.domain.states import Outcome, Status, settle
 from millrace.delivery.domain.targets import Target
-from millrace.delivery.ports.deliveries import Pick
 from millrace.ledger.adapters.threads import Threads
 from millrace.ledger.domain.errors import BadRequest
 from millrace.ledger.domain.names import Ledger

@@ -19,6 +19,7 @@ from millrace.delivery.domain.hub_targets import HubTarget, SecretsLost, check_t
 from millrace.delivery.domain.targets import Blocked, TargetState
 from millrace.delivery.ports.deliveries import TargetStates
 from millrace.delivery.ports.targets import Agenda, Directory, Kept, Position, Positions, Secrets
+from millrace.delivery.receivers.registry import RECEIVERS
 from millrace.ledger.adapters.keyring import StagedKeys
 from millrace.ledger.adapters.memory import MemoryState, in_turn
 from tests.support.aws_tables import client_for, make_table
@@ -53,7 +54,7 @@ def on_dynamodb(endpoint: str | None) -> Stores:
 
 def target(id_: str, tenant: str = "acme", **more: object) -> HubTarget:
     body = {"type": "stub", "sources": [{"contract": "sync", "scope": "demo*"}], **more}
-    return replace(check_target(tenant, id_, body, None, 5, loopback=False), sealed=b"sealed")
+    return replace(check_target(tenant, id_, body, None, 5, kinds=RECEIVERS, loopback=False), sealed=b"sealed")
 
 
 def test_a_target_is_kept_as_it_was_put_with_how_it_fares(stores: Stores) -> None:

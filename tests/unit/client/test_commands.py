@@ -17,11 +17,11 @@ import jwt
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from millrace.delivery.adapters.outbound import Outbound
-from millrace.delivery.adapters.stub_inbox import StubInbox
 from millrace.delivery.application.delivery_status import SUGGEST_BYTES
 from millrace.delivery.domain.addresses import Reach
 from millrace.delivery.domain.signing import new_secret
+from millrace.delivery.receivers.inbox import StubInbox
+from millrace.delivery.receivers.outbound import Outbound
 from millrace_client import cli
 from millrace_client.connection import World
 from millrace_client.delivery import cli_status

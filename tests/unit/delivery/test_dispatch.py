@@ -14,9 +14,10 @@ from millrace.delivery.domain.circuit import Circuit
 from millrace.delivery.domain.families import Families, Family
 from millrace.delivery.domain.outcomes import Answer, Response, held, judge, unreached
 from millrace.delivery.domain.retry import Pace, Schedule
+from millrace.delivery.domain.selection import Pick
 from millrace.delivery.domain.states import Outcome, Status, settle
 from millrace.delivery.domain.targets import Blocked, Target, TargetState
-from millrace.delivery.ports.deliveries import START, DeliveryLedger, Pick
+from millrace.delivery.ports.deliveries import START, DeliveryLedger
 from millrace.ledger.domain.errors import Conflict, NotFound
 from tests.support.worlds import A, B, Scripted, World, event, results
 

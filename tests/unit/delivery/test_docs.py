@@ -11,7 +11,8 @@ import pytest
 from local.emulator import free_port
 from millrace.delivery.domain import retry
 from millrace.delivery.domain.signing import headers, new_secret
-from millrace.delivery.domain.targets import Blocked, Kind
+from millrace.delivery.domain.targets import Blocked
+from millrace.delivery.receivers.registry import RECEIVERS
 from millrace_client.delivery.config import load
 from tests.support.shell import paste
 
@@ -40,9 +41,9 @@ def test_the_configuration_can_be_read(tmp_path: Path) -> None:
     environment = {"AUDIT_SECRET": secret, "CHAT_SECRET": secret, "CHAT_AUTHORIZATION": "Bearer x"}
     config = load(tmp_path, environment)
     assert [(one.id, one.kind, one.webhook) for one in config.targets] == [
-        ("audit", Kind.EXTERNAL, False),
-        ("chat", Kind.EXTERNAL, True),
-        ("ci", Kind.STUB, False),
+        ("audit", "external", False),
+        ("chat", "external", True),
+        ("ci", "stub", False),
     ]
 
 
@@ -78,6 +79,11 @@ def test_the_tables_name_every_reason_and_the_schedule_in_force() -> None:
         retry.HOUR,
         200,
     )
+
+
+def test_the_table_of_types_is_the_registry() -> None:
+    table = DOC.read_text().partition("| type |")[2].partition("\n\n")[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(RECEIVERS)
 
 
 def test_every_link_of_the_page_leads_somewhere() -> None:

@@ -20,9 +20,9 @@ from millrace.delivery.domain.events import captured
 from millrace.delivery.domain.families import Families, Family
 from millrace.delivery.domain.outcomes import Answer, Response, Verdict, held, judge, unreached
 from millrace.delivery.domain.retry import Pace, Schedule
+from millrace.delivery.domain.selection import Pick
 from millrace.delivery.domain.states import DELIVERED, Outcome, Status
 from millrace.delivery.domain.targets import Target
-from millrace.delivery.ports.deliveries import Pick
 from tests.support.worlds import Clock, Scripted, World, event, in_memory, on_sqlite, results
 
 SEEDS = int(os.environ.get("MILLRACE_HISTORIES", "25"))

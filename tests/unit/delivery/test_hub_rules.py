@@ -11,8 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.delivery.adapters.forgiving import Forgiving
-from millrace.delivery.adapters.outbound import Outbound
 from millrace.delivery.adapters.wakes import SqsWakes, body_of, wake_of
 from millrace.delivery.domain.inbox import NothingToKeep, Refused, check_batch
 from millrace.delivery.domain.outcomes import Response
@@ -21,6 +19,8 @@ from millrace.delivery.domain.rows import Row, after_changes, apart, changes, de
 from millrace.delivery.domain.sources import Source, heard, inside, outside, outside_id, place_of
 from millrace.delivery.domain.states import Delivery, Status
 from millrace.delivery.ports.targets import Wake
+from millrace.delivery.receivers.forgiving import Forgiving
+from millrace.delivery.receivers.outbound import Outbound
 from millrace.ledger.domain.canonical import canonical
 from millrace.ledger.domain.errors import BadRequest
 from millrace.ledger.domain.names import Ledger, join_key

@@ -29,9 +29,10 @@ from millrace.delivery.domain.families import Family
 from millrace.delivery.domain.hub_targets import SecretSet
 from millrace.delivery.domain.outcomes import held
 from millrace.delivery.domain.retry import Schedule
+from millrace.delivery.domain.selection import Pick
 from millrace.delivery.domain.targets import TargetState
-from millrace.delivery.ports.deliveries import Pick
 from millrace.delivery.ports.targets import Position, Wake
+from millrace.delivery.receivers.registry import RECEIVERS
 from millrace.ledger.adapters.memory import MemoryLog, MemoryState, in_turn
 from millrace.ledger.application.heads import Heads
 from millrace.ledger.domain.access import Identity
@@ -74,16 +75,17 @@ class Hub:
     @property
     def targets(self) -> ManageTargets:
         return ManageTargets(
-            self.directory,
-            self.directory.states,
-            self.secrets,
-            self.positions,
-            self.wakes,
-            self.log,
-            self.state,
-            Heads(self.clock),
-            in_turn,
-            self.clock,
+            directory=self.directory,
+            states=self.directory.states,
+            secrets=self.secrets,
+            positions=self.positions,
+            wakes=self.wakes,
+            log=self.log,
+            state=self.state,
+            heads=Heads(self.clock),
+            together=in_turn,
+            clock=self.clock,
+            kinds=RECEIVERS,
             loopback=False,
         )
 

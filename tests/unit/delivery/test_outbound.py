@@ -13,8 +13,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from millrace.delivery.adapters.outbound import NoAnswer, Outbound, Refused, Unreached
 from millrace.delivery.domain.addresses import Reach
+from millrace.delivery.receivers.outbound import Outbound, Refused
+from millrace.delivery.receivers.posting import NoAnswer, Unreached
 from tests.support.local_target import accept, answer, local_target
 from tests.unit.delivery.test_addresses import REFUSED_URLS
 

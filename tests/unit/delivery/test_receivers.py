@@ -9,14 +9,16 @@ from collections.abc import Callable, Sequence
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from millrace.delivery.adapters.outbound import Outbound
-from millrace.delivery.adapters.receivers import External, Stub, Teamspace, stub_at
-from millrace.delivery.adapters.stub_inbox import StubInbox
 from millrace.delivery.domain.addresses import Reach
 from millrace.delivery.domain.outcomes import Response
 from millrace.delivery.domain.signing import new_secret
 from millrace.delivery.domain.states import Status
 from millrace.delivery.ports.deliveries import DeliveryReceiver
+from millrace.delivery.receivers.external import External
+from millrace.delivery.receivers.inbox import StubInbox
+from millrace.delivery.receivers.outbound import Outbound
+from millrace.delivery.receivers.stub import Stub, stub_at
+from millrace.delivery.receivers.teamspace import Teamspace
 from tests.support.local_target import (
     Behaviour,
     LocalTarget,

@@ -12,7 +12,8 @@ from millrace.delivery.domain.families import Families, Family, families
 from millrace.delivery.domain.ranges import fold, replaced, unfold
 from millrace.delivery.domain.retry import HOUR, Schedule
 from millrace.delivery.domain.states import Delivery, Outcome, Status, settle
-from millrace.delivery.domain.targets import Kind, Target, definition
+from millrace.delivery.domain.targets import Target, definition
+from millrace.delivery.receivers.registry import RECEIVERS
 from millrace.ledger.domain.errors import BadRequest, TooLarge
 
 STATUSES = st.sampled_from(list(Status))
@@ -136,9 +137,10 @@ def test_the_same_content_in_another_spelling_is_the_same_event() -> None:
 
 
 def test_a_target_is_read_from_what_an_operator_writes() -> None:
-    made = definition("t", {"type": "external", "url": "https://a.example/x", "mode": "webhook", "families": ["o."]})
-    assert (made.kind, made.webhook, made.prefixes, made.start_now) == (Kind.EXTERNAL, True, frozenset({"o."}), False)
-    assert "whsec_x" not in repr(definition("t", {"type": "external", "secrets": ["whsec_x"]}))
+    given = {"type": "external", "url": "https://a.example/x", "mode": "webhook", "families": ["o."]}
+    made = definition("t", given, RECEIVERS)
+    assert (made.kind, made.webhook, made.prefixes, made.start_now) == ("external", True, frozenset({"o."}), False)
+    assert "whsec_x" not in repr(definition("t", {"type": "external", "secrets": ["whsec_x"]}, RECEIVERS))
 
 
 @pytest.mark.parametrize(
@@ -149,7 +151,7 @@ def test_a_target_is_read_from_what_an_operator_writes() -> None:
         {"type": ["stub"]},
         {"type": "stub", "mode": "webhook"},
         {"type": "external", "url": "https://127.0.0.1/"},
-        {"type": "stub", "url": "http://127.0.0.1/"},
+        {"type": "stub", "url": "https://93.184.215.14/"},
         {"type": "stub", "colour": "red"},
         {"type": "stub", "paused": "yes"},
         {"type": "stub", "start": "later"},
@@ -160,5 +162,5 @@ def test_a_target_is_read_from_what_an_operator_writes() -> None:
 )
 def test_a_target_that_makes_no_sense_is_refused_with_its_field(given: object) -> None:
     with pytest.raises(BadRequest) as refused:
-        definition("t", given)
+        definition("t", given, RECEIVERS)
     assert refused.value.details["field"]

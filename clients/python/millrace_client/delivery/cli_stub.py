@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from millrace.delivery.adapters.stub_inbox import MOST_BYTES, StubInbox
 from millrace.delivery.domain.outcomes import Response
 from millrace.delivery.domain.targets import BATCH_PATH
+from millrace.delivery.receivers.inbox import MOST_BYTES, StubInbox
 from millrace_client.errors import Usage
 from millrace_client.output import err
 

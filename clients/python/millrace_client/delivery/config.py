@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from millrace.delivery.domain import signing
-from millrace.delivery.domain.addresses import Reach
 from millrace.delivery.domain.families import Families, Family, families
-from millrace.delivery.domain.targets import Definition, Kind, definition
+from millrace.delivery.domain.kinds import Kind
+from millrace.delivery.domain.targets import Definition, definition
+from millrace.delivery.receivers.registry import RECEIVERS
 from millrace.ledger.domain.errors import BadRequest, Rejected
 from millrace_client.errors import Usage
 
@@ -36,10 +37,6 @@ class Config:
     @property
     def lock_path(self) -> Path:
         return self.home / "event_journal.lock"
-
-    @property
-    def reach(self) -> Reach:
-        return Reach(loopback=self.allow_loopback)
 
     def active_queue_scope(self) -> str | None:
         """Left behind by the old queue; only ever compared."""
@@ -96,19 +93,23 @@ def _target(name: str, settings: Any, loopback: bool, environment: Mapping[str, 
     if not isinstance(settings, Mapping):
         raise BadRequest(f"targets.{name} is a table of settings.", field=f"targets.{name}")
     settings = {key: _from_environment(value, environment) for key, value in settings.items()}
-    # A stub listens on this machine; that is what it is for.
-    made = definition(name, settings, loopback=loopback or settings.get("type") == Kind.STUB)
-    if made.kind is Kind.TEAMSPACE:
-        raise BadRequest("The Teamspace is [sync].server_url, not one of the targets.", field=f"targets.{name}.type")
-    if made.kind is Kind.EXTERNAL:
-        if not made.url or not made.secrets:
-            raise BadRequest(
-                f"targets.{name} needs a url and signing secrets (make one: millrace sync targets --new-secret).",
-                field=f"targets.{name}",
-            )
-        for secret in made.secrets:
-            signing.key(secret)
+    made = definition(name, settings, RECEIVERS, loopback=loopback)
+    _check(made, RECEIVERS[made.kind])
     return made
+
+
+def _check(made: Definition, kind: Kind) -> None:
+    """What this type of target needs on a client."""
+    where = f"targets.{made.id}"
+    if kind.is_login:
+        raise BadRequest("The Teamspace is [sync].server_url, not one of the targets.", field=f"{where}.type")
+    if kind.needs_url and not made.url:
+        raise BadRequest(f"{where} needs a url.", field=where)
+    if kind.signed and not made.secrets:
+        rule = f"{where} needs signing secrets (make one: millrace sync targets --new-secret)."
+        raise BadRequest(rule, field=where)
+    for secret in made.secrets if kind.signed else ():
+        signing.key(secret)
 
 
 def _from_environment(value: Any, environment: Mapping[str, str]) -> Any:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import takewhile
+from dataclasses import dataclass
 
 from millrace.delivery.domain.families import Family
+from millrace.delivery.domain.selection import Batch, NewEvent, OpenRun, Pick, Selection, choose
 from millrace.delivery.domain.states import Delivery, Status
 from millrace.delivery.domain.targets import Target
-from millrace.delivery.ports.deliveries import START, Found, Pick, Place, Selection
+from millrace.delivery.ports.deliveries import START, Found, Place
 from millrace_client.delivery import rows
 from millrace_client.delivery.database import Database
 
@@ -43,13 +43,16 @@ class SqliteLedger:
         return (LEDGER,)
 
     def select(self, target: Target, ledger: str, now_ms: int, events: int, size: int) -> Selection:  # noqa: ARG002
-        room = _Room(events, size)
-        through = self._through(target)
-        room.fill(takewhile(lambda pick: _due(pick, now_ms), self._transient(target)))
-        room.fill(self._waiting(target, now_ms))
-        if not room.full and not self._holds(target):
-            through = self._fresh(target, through, room)
-        return Selection(sorted(room.picks, key=lambda pick: pick.position), through)
+        cursor = self._through(target)
+        return choose(
+            target,
+            Batch(events, size),
+            now_ms,
+            cursor,
+            transient=self._transient(target),
+            waiting=self._waiting(target, now_ms),
+            new=self._new(target, cursor),
+        )
 
     def begin(self, target: Target, ledger: str, picks: Sequence[Pick]) -> Sequence[Pick]:  # noqa: ARG002
         positions = json.dumps([pick.position for pick in picks])
@@ -108,77 +111,41 @@ class SqliteLedger:
         ).fetchone()
         return 0 if row is None else int(row[0])
 
-    def _holds(self, target: Target) -> bool:
-        [holds] = self.database.connection.execute(
-            "SELECT EXISTS (SELECT 1 FROM delivery_ledger INDEXED BY ledger_transient "
-            "JOIN event_body USING (position) WHERE target = ? AND status = 'transient')",
-            (target.id,),
-        ).fetchone()
-        return bool(holds)
-
-    def _transient(self, target: Target) -> Iterator[Pick]:
+    def _transient(self, target: Target) -> Iterator[OpenRun]:
         query = _open_in(_BY[Status.TRANSIENT]) + "AND d.status = 'transient' ORDER BY d.position"
         return self._open(query, (target.id,))
 
-    def _waiting(self, target: Target, now_ms: int) -> Iterator[Pick]:
+    def _waiting(self, target: Target, now_ms: int) -> Iterator[OpenRun]:
         query = (
             _open_in("INDEXED BY ledger_waiting")
             + "AND d.status IN ('pending', 'rejected') AND d.next_ms <= ? ORDER BY d.next_ms"
         )
         return self._open(query, (target.id, now_ms))
 
-    def _open(self, query: str, values: tuple[object, ...]) -> Iterator[Pick]:
-        for row in self.database.connection.execute(query, values):
-            yield Pick(row[0], row[1], row[2], rows.delivery(row[3:]))
+    def _open(self, query: str, values: tuple[object, ...]) -> Iterator[OpenRun]:
+        for position, event_id, body, *columns in self.database.connection.execute(query, values):
+            delivery = _delivery(tuple(columns))
+            yield OpenRun(delivery, [Pick(position, event_id, body, delivery)])
 
-    def _fresh(self, target: Target, after: int, room: _Room) -> int:
-        """Fill up with what comes after the cursor; returns how far it looked. What is not wanted is passed once."""
-        through = after
+    def _new(self, target: Target, cursor: int) -> Iterator[NewEvent]:
         found = self.database.connection.execute(
             "SELECT j.position, j.event_id, j.event_type, j.family, b.body, d.status FROM event_journal j "
             "LEFT JOIN event_body b USING (position) "
             "LEFT JOIN delivery_ledger d ON d.target = ? AND d.position = j.position "
             "WHERE j.position > ? AND j.superseded_by IS NULL ORDER BY j.position",
-            (target.id, after),
+            (target.id, cursor),
         )
         for position, event_id, event_type, family, body, status in found:
-            if body is not None and status is None and target.wants(event_type, Family(family)):
-                if not room.takes(body):
-                    break
-                room.picks.append(Pick(position, event_id, body))
-            through = position
-        return through
+            pick = Pick(position, event_id, body) if body is not None and status is None else None
+            yield NewEvent(position, event_type, Family(family), pick)
 
 
-@dataclass(slots=True)
-class _Room:
-    """What fits in a batch. The first pick always does."""
-
-    events: int
-    size: int
-    full: bool = False
-    picks: list[Pick] = field(default_factory=list)
-
-    def takes(self, body: bytes) -> bool:
-        if self.picks and (len(self.picks) >= self.events or len(body) + 1 > self.size):
-            self.full = True
-            return False
-        self.size -= len(body) + 1
-        return True
-
-    def fill(self, picks: Iterator[Pick]) -> None:
-        for pick in picks:
-            if self.full or not self.takes(pick.body):
-                return
-            self.picks.append(pick)
-
-
-def _due(pick: Pick, now_ms: int) -> bool:
-    return pick.delivery is not None and (pick.delivery.next_ms or 0) <= now_ms
+def _delivery(columns: rows.Row) -> Delivery:
+    delivery = rows.delivery(columns)
+    if delivery is None:
+        raise AssertionError("the columns of a delivery are never null")
+    return delivery
 
 
 def _found(row: rows.Row) -> Found:
-    delivery = rows.delivery(row[4:])
-    if delivery is None:
-        raise AssertionError("the columns of a delivery are never null")
-    return Found(row[0], LEDGER, row[1], row[2], row[3], delivery)
+    return Found(row[0], LEDGER, row[1], row[2], row[3], _delivery(row[4:]))

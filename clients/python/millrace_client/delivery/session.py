@@ -9,29 +9,31 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from millrace.delivery.domain.addresses import Reach
 from millrace.delivery.domain.authority import Claims, ResolvedSyncTarget, resolve, target_id, unresolved
-from millrace.delivery.domain.targets import Blocked, Definition, Kind, Target
+from millrace.delivery.domain.targets import Blocked, Definition, Target
 from millrace.delivery.ports.deliveries import DeliveryReceiver
+from millrace.delivery.receivers import teamspace
+from millrace.delivery.receivers.kind import Parts
+from millrace.delivery.receivers.posting import Outgoing
+from millrace.delivery.receivers.registry import RECEIVERS
 from millrace.ledger.domain.errors import Rejected
 from millrace_client.delivery.config import Config, load
 from millrace_client.delivery.database import Database
 from millrace_client.delivery.identity import TokenClaims, read_token, teamspace_gate
 from millrace_client.errors import Usage
 
-if TYPE_CHECKING:
-    from millrace.delivery.adapters.outbound import Outbound
+TEAMSPACE = teamspace.KIND.name
 
 
 def now_ms() -> int:
     return int(time.time() * 1000)
 
 
-def outbound(reach: Reach) -> Outbound:
+def outbound(reach: Reach) -> Outgoing:
     # Only what sends needs urllib3, and it is slow to import.
-    from millrace.delivery.adapters.forgiving import Forgiving  # noqa: PLC0415
+    from millrace.delivery.receivers.forgiving import Forgiving  # noqa: PLC0415
 
     return Forgiving(reach)
 
@@ -43,7 +45,7 @@ class Surroundings:
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     clock: Callable[[], int] = now_ms
     random: Callable[[], float] = random.random
-    outbound: Callable[[Reach], Outbound] = outbound
+    outbound: Callable[[Reach], Outgoing] = outbound
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class Session:
         url, team = self.authority.resolved_server_url, self.authority.team_slug
         if url is None or team is None:
             return None
-        return Definition(target_id("teamspace", url, team), Kind.TEAMSPACE, url)
+        return Definition(target_id(TEAMSPACE, url, team), TEAMSPACE, url, authorization=self.token or "")
 
     def awaited(self, known: Sequence[Target]) -> list[Target]:
         """
@@ -78,28 +80,28 @@ class Session:
 
         A server whose team is not known, because there is no token, is one of them: gc must not outrun a login.
         """
-        ids, urls = {one.id for one in known}, {one.url for one in known if one.kind == Kind.TEAMSPACE}
+        ids, urls = {one.id for one in known}, {one.url for one in known if one.kind == TEAMSPACE}
         resolved = self.authority.resolved_server_url
         servers = [resolved] if resolved else [self.config.server_url, self.authority.env_server_url]
         new = [one.target() for one in self.config.targets if one.id not in ids]
-        return new + [Target("teamspace", Kind.TEAMSPACE, url) for url in servers if url and url not in urls]
+        return new + [Target(TEAMSPACE, TEAMSPACE, url) for url in servers if url and url not in urls]
 
     def teamspace_gate(self) -> tuple[Blocked, str] | None:
         """Why the Teamspace gets nothing now, if so."""
         return teamspace_gate(self.authority, self.identity, self.around.environment, self.around.clock() / 1000)
 
     def receiver(self, one: Definition) -> DeliveryReceiver:
-        from millrace.delivery.adapters.receivers import External, Stub, Teamspace, stub_at  # noqa: PLC0415
-        from millrace.delivery.adapters.stub_inbox import StubInbox  # noqa: PLC0415
-
-        clock, reach = self.around.clock, self.config.reach
-        if one.kind is Kind.TEAMSPACE:
-            return Teamspace(one.url, self.token or "", self.around.outbound(reach), self.teamspace_gate, clock)
-        if one.kind is Kind.EXTERNAL:
-            outbound = self.around.outbound(reach)
-            return External(one.url, one.secrets, outbound, clock, one.authorization, one.webhook)
-        here = self.around.outbound(Reach(public=False, loopback=True))
-        return Stub(stub_at(one.url, here) if one.url else StubInbox(), clock)
+        kind = RECEIVERS[one.kind]
+        parts = Parts(
+            url=one.url,
+            outbound=self.around.outbound(kind.reach_from_client(loopback=self.config.allow_loopback)),
+            clock=self.around.clock,
+            webhook=one.webhook,
+            auth=one.authorization,
+            signing=one.secrets,
+            login_gate=self.teamspace_gate,
+        )
+        return kind.build(parts)
 
 
 def open_session(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from millrace.ledger import wiring as core
@@ -105,25 +105,33 @@ def wakes() -> SqsWakes:
 def lag() -> Lag:
     from millrace.delivery.application.lag import Lag
 
-    return Lag(core.log(), core.state(), positions(), core.together(), core.now_ms)
+    return Lag(
+        log=core.log(),
+        state=core.state(),
+        positions=positions(),
+        together=core.together(),
+        clock=core.now_ms,
+    )
 
 
 @cache
 def targets() -> ManageTargets:
     from millrace.delivery.application.manage_targets import ManageTargets
+    from millrace.delivery.receivers.registry import RECEIVERS
 
     return ManageTargets(
-        directory(),
-        states(),
-        secrets(),
-        positions(),
-        wakes(),
-        core.log(),
-        core.state(),
-        core.heads(),
-        core.together(),
-        core.now_ms,
-        settings.loopback_targets(),
+        directory=directory(),
+        states=states(),
+        secrets=secrets(),
+        positions=positions(),
+        wakes=wakes(),
+        log=core.log(),
+        state=core.state(),
+        heads=core.heads(),
+        together=core.together(),
+        clock=core.now_ms,
+        kinds=RECEIVERS,
+        loopback=settings.loopback_targets(),
     )
 
 
@@ -136,8 +144,15 @@ def ledger(
     from millrace.delivery.adapters.dynamodb.ledger import DynamoDeliveryLedger
     from millrace.delivery.application.gather import GatherEvents
 
-    gather = GatherEvents(core.log(), core.together())
-    return DynamoDeliveryLedger(runs(), positions(), gather, core.now_ms, may_go_on, rung, hears)
+    return DynamoDeliveryLedger(
+        runs=runs(),
+        positions=positions(),
+        events=GatherEvents(core.log(), core.together()),
+        clock=core.now_ms,
+        may_go_on=may_go_on,
+        rung=rung,
+        hears=hears,
+    )
 
 
 def deliveries() -> DynamoDeliveries:
@@ -163,14 +178,14 @@ def status() -> HubStatus:
     from millrace.delivery.application.hub_status import HubStatus
 
     return HubStatus(
-        targets(),
-        deliveries(),
-        positions(),
-        agenda(),
-        core.log(),
-        core.state(),
-        core.heads(),
-        core.now_ms,
+        targets=targets(),
+        listing=deliveries(),
+        positions=positions(),
+        agenda=agenda(),
+        log=core.log(),
+        state=core.state(),
+        heads=core.heads(),
+        clock=core.now_ms,
     )
 
 
@@ -183,13 +198,26 @@ def wake_targets() -> WakeTargets:
 def remind_targets(may_go_on: Callable[[], bool]) -> RemindTargets:
     from millrace.delivery.application.wake_targets import RemindTargets
 
-    return RemindTargets(directory(), agenda(), wakes(), core.now_ms, may_go_on)
+    return RemindTargets(
+        directory=directory(),
+        agenda=agenda(),
+        wakes=wakes(),
+        clock=core.now_ms,
+        may_go_on=may_go_on,
+    )
 
 
 def sweep_targets(may_go_on: Callable[[], bool]) -> SweepTargets:
     from millrace.delivery.application.lag import SweepTargets
 
-    return SweepTargets(lag(), directory(), wakes(), LATE_MS, core.now_ms, may_go_on)
+    return SweepTargets(
+        lag=lag(),
+        directory=directory(),
+        wakes=wakes(),
+        late_ms=LATE_MS,
+        clock=core.now_ms,
+        may_go_on=may_go_on,
+    )
 
 
 @cache
@@ -200,30 +228,30 @@ def held_by_targets() -> HeldByTargets:
 
 
 def deliver(may_go_on: Callable[[], bool], has_time: Callable[[], bool]) -> Deliver:
-    from millrace.delivery.adapters.forgiving import Forgiving
     from millrace.delivery.adapters.hub_receivers import HubReceivers
     from millrace.delivery.application.deliver import Deliver
-    from millrace.delivery.domain.addresses import Reach
     from millrace.delivery.domain.retry import Schedule
+    from millrace.delivery.receivers.forgiving import Forgiving
+    from millrace.delivery.receivers.registry import RECEIVERS
 
-    loopback = settings.loopback_targets()
     receivers = HubReceivers(
-        secrets(),
-        Forgiving(Reach(loopback=loopback), total_s=REQUEST_SECONDS),
-        Forgiving(Reach(public=False, loopback=loopback), total_s=REQUEST_SECONDS),
-        core.now_ms,
-        has_time,
+        kinds=RECEIVERS,
+        secrets=secrets(),
+        outbound=cache(partial(Forgiving, total_s=REQUEST_SECONDS)),
+        clock=core.now_ms,
+        has_time=has_time,
+        loopback=settings.loopback_targets(),
     )
     return Deliver(
-        directory(),
-        states(),
-        agenda(),
-        lag(),
-        wakes(),
-        ledger,
-        receivers,
-        core.now_ms,
-        random.SystemRandom().random,
-        may_go_on,
-        Schedule(),
+        directory=directory(),
+        states=states(),
+        agenda=agenda(),
+        lag=lag(),
+        wakes=wakes(),
+        ledger=ledger,
+        receiver=receivers,
+        clock=core.now_ms,
+        random=random.SystemRandom().random,
+        may_go_on=may_go_on,
+        schedule=Schedule(),
     )

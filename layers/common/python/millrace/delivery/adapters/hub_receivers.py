@@ -2,39 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from millrace.delivery.adapters.outbound import Outbound
-from millrace.delivery.adapters.receivers import External, Stub, Teamspace, stub_at
-from millrace.delivery.adapters.stub_inbox import StubInbox
+from millrace.delivery.domain.addresses import Reach
 from millrace.delivery.domain.hub_targets import HubTarget, SecretSet
 from millrace.delivery.domain.outcomes import Answer, unreached
-from millrace.delivery.domain.targets import Blocked, Kind
-from millrace.delivery.ports.deliveries import DeliveryReceiver, Pick
+from millrace.delivery.domain.selection import Pick
+from millrace.delivery.domain.targets import Blocked
+from millrace.delivery.ports.deliveries import DeliveryReceiver
 from millrace.delivery.ports.targets import Secrets
+from millrace.delivery.receivers.kind import Parts, ReceiverKind
+from millrace.delivery.receivers.posting import Outgoing
 
 
 @dataclass(frozen=True, slots=True)
 class HubReceivers:
+    kinds: Mapping[str, ReceiverKind]
     secrets: Secrets
-    outbound: Outbound
-    local: Outbound
-    """For stubs, which live on this machine or nowhere."""
+    outbound: Callable[[Reach], Outgoing]
     clock: Callable[[], int]
     has_time: Callable[[], bool]
+    loopback: bool
 
     def __call__(self, target: HubTarget) -> DeliveryReceiver:
-        return Hurried(self._receiver(target), self.has_time)
-
-    def _receiver(self, target: HubTarget) -> DeliveryReceiver:
+        kind, now_ms = self.kinds[target.kind], self.clock()
         secrets = SecretSet.of(self.secrets.open(target.key, target.sealed))
-        if target.kind is Kind.TEAMSPACE:
-            return Teamspace(target.url, secrets.auth, self.outbound, lambda: None, self.clock)
-        if target.kind is Kind.EXTERNAL:
-            signing = secrets.signing_at(self.clock())
-            return External(target.url, signing, self.outbound, self.clock, secrets.auth, target.webhook)
-        return Stub(stub_at(target.url, self.local) if target.url else StubInbox(), self.clock)
+        parts = Parts(
+            url=target.url,
+            outbound=self.outbound(kind.reach(loopback=self.loopback)),
+            clock=self.clock,
+            webhook=target.webhook,
+            auth=secrets.auth,
+            signing=secrets.signing_at(now_ms),
+        )
+        return Hurried(kind.build(parts), self.has_time)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 from millrace.delivery.application.collect import Collected
 from millrace.delivery.domain.states import DELIVERED, Status
+from millrace.delivery.domain.targets import drains_blocked
 from millrace.delivery.ports.deliveries import Deliveries, Overview, TargetCounts
 from millrace.delivery.ports.migration import MigrationConflict
 
@@ -49,16 +50,7 @@ class DeliveryStatus:
             "local_only_event_count": counts.local_only,
             "delivered_everywhere_event_count": collectable.events,
             "delivered_everywhere_bytes": collectable.size,
-            "drain_blocked": [
-                {
-                    "target": one.target.id,
-                    "reason": one.state.blocked,
-                    "detail": one.state.blocked_detail,
-                    "since_ms": one.state.blocked_ms,
-                }
-                for one in targets
-                if one.state.blocked
-            ],
+            "drain_blocked": drains_blocked((one.target.id, one.state) for one in targets),
             "suggestion": _suggestion(collectable.size, self.suggest_bytes),
         }
 

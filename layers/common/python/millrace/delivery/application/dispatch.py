@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 
 from millrace.delivery.domain.outcomes import MISSING, Answer, Verdict
 from millrace.delivery.domain.retry import Schedule
+from millrace.delivery.domain.selection import Pick, Selection
 from millrace.delivery.domain.states import Delivery, Outcome, Status, settle
 from millrace.delivery.domain.targets import Blocked, Target
-from millrace.delivery.ports.deliveries import DeliveryLedger, DeliveryReceiver, Pick, Selection, TargetStates
+from millrace.delivery.ports.deliveries import DeliveryLedger, DeliveryReceiver, TargetStates
 
 
 @dataclass(frozen=True, slots=True)

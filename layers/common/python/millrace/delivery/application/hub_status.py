@@ -14,7 +14,7 @@ from millrace.delivery.application.manage_targets import ManageTargets
 from millrace.delivery.domain.authority import Claims, unresolved
 from millrace.delivery.domain.inbox import journal
 from millrace.delivery.domain.states import Status
-from millrace.delivery.domain.targets import Target
+from millrace.delivery.domain.targets import Target, drains_blocked
 from millrace.delivery.ports.targets import Agenda, Kept, Listing, Positions
 from millrace.ledger.application.heads import Heads, newest
 from millrace.ledger.domain.access import OPERATOR, Identity
@@ -74,16 +74,7 @@ class HubStatus:
         return {
             "captured_event_count": head,
             "retained_event_count": max(0, head - marks.floor + 1),
-            "drain_blocked": [
-                {
-                    "target": one.target.id,
-                    "reason": one.state.blocked,
-                    "detail": one.state.blocked_detail,
-                    "since_ms": one.state.blocked_ms,
-                }
-                for one in kept
-                if one.state.blocked
-            ],
+            "drain_blocked": drains_blocked((one.target.id, one.state) for one in kept),
             "suggestion": None,
         }
 

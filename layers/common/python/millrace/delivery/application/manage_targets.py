@@ -17,6 +17,7 @@ from millrace.delivery.domain.hub_targets import (
     check_target,
     check_target_id,
 )
+from millrace.delivery.domain.kinds import Kinds
 from millrace.delivery.domain.sources import place_of
 from millrace.delivery.ports.deliveries import TargetStates
 from millrace.delivery.ports.targets import Directory, Kept, Positions, Secrets, Wake, Wakes
@@ -41,6 +42,7 @@ class ManageTargets:
     heads: Heads
     together: Together
     clock: Callable[[], int]
+    kinds: Kinds
     loopback: bool
     """Whether targets on this machine are allowed: never on AWS."""
 
@@ -51,9 +53,11 @@ class ManageTargets:
         kept = self.directory.get(identity.tenant, target_id)
         before = kept.target if kept else None
         now_ms = self.clock()
-        target = check_target(identity.tenant, target_id, body, before, now_ms, loopback=self.loopback)
+        target = check_target(
+            identity.tenant, target_id, body, before, now_ms, kinds=self.kinds, loopback=self.loopback
+        )
         secrets = self._secrets(before).changed(body, now_ms)
-        check_secrets(target.kind, body, secrets)
+        check_secrets(self.kinds[target.kind], body, secrets)
         target = replace(target, sealed=self.secrets.seal(target.key, secrets.text()))
         if target.start_now:
             self._start_now(target, before)

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from millrace.delivery.domain import signing
-from millrace.delivery.domain.addresses import Reach, endpoint
-from millrace.delivery.domain.families import texts
+from millrace.delivery.domain.addresses import endpoint
+from millrace.delivery.domain.given import Given
+from millrace.delivery.domain.kinds import Kind, Kinds
 from millrace.delivery.domain.sources import Source, heard, sources_of
-from millrace.delivery.domain.targets import Kind, Target, TargetState
+from millrace.delivery.domain.targets import Target, TargetState
 from millrace.ledger.domain.errors import BadRequest, Unavailable
 from millrace.ledger.domain.kinds import kind_of
 from millrace.ledger.domain.names import join_key
@@ -41,7 +42,7 @@ class SecretsLost(Unavailable):
 class HubTarget:
     tenant: str
     id: str
-    kind: Kind
+    kind: str
     url: str
     webhook: bool
     sources: tuple[Source, ...]
@@ -58,14 +59,14 @@ class HubTarget:
         return join_key(self.tenant, self.id)
 
     def target(self) -> Target:
-        return Target(self.key, self.kind.value, self.url, self.prefixes)
+        return Target(self.key, self.kind, self.url, self.prefixes)
 
     def hears(self, ledger: str) -> bool:
         return heard(self.sources, ledger)
 
     def stored(self) -> str:
         kept = {
-            "kind": self.kind.value,
+            "kind": self.kind,
             "url": self.url,
             "webhook": self.webhook,
             "sources": [[source.contract, source.scope] for source in self.sources],
@@ -80,7 +81,6 @@ class HubTarget:
     @classmethod
     def of(cls, tenant: str, id_: str, stored: str, sealed: bytes) -> HubTarget:
         kept = json.loads(stored)
-        kept["kind"] = Kind(kept["kind"])
         kept["sources"] = tuple(Source(*source) for source in kept["sources"])
         kept["prefixes"] = frozenset(kept["prefixes"])
         return cls(tenant, id_, **kept, sealed=sealed)
@@ -89,7 +89,7 @@ class HubTarget:
         """For an operator's eyes; of its secrets only that they are there."""
         return {
             "target_id": self.id,
-            "type": self.kind.value,
+            "type": self.kind,
             "url": self.url or None,
             "mode": "webhook" if self.webhook else "batch",
             "sources": [{"contract": source.contract, "scope": source.scope} for source in self.sources],
@@ -141,37 +141,30 @@ class SecretSet:
 
 
 def check_target(
-    tenant: str, target_id: str, given: Any, before: HubTarget | None, now_ms: int, *, loopback: bool
+    tenant: str, target_id: str, given: Any, before: HubTarget | None, now_ms: int, *, kinds: Kinds, loopback: bool
 ) -> HubTarget:
     """An operator's body as a target, its secrets not looked at. Raises `BadRequest`, naming the field."""
     check_target_id(target_id)
     if not isinstance(given, dict):
         raise BadRequest("A target is an object.", field="body", value_class=kind_of(given))
-    for name, value in given.items():
-        if name not in FIELDS:
-            raise BadRequest(f"A target has the fields {', '.join(FIELDS)} and no other.", field=str(name)[:64])
-        if not isinstance(value, FIELDS[name]):
-            raise BadRequest(f"{name} has the wrong type.", field=name, value_class=kind_of(value))
-    kind = Kind(_one_of("type", given.get("type"), [kind.value for kind in Kind]))
-    webhook = _one_of("mode", given.get("mode", "batch"), ["batch", "webhook"]) == "webhook"
-    if webhook and kind is not Kind.EXTERNAL:
-        raise BadRequest("Only an external target is a webhook.", field="mode")
-    families = texts(given.get("families", ()), "families")
+    read = Given(given)
+    read.check(FIELDS)
+    kind = read.kind(kinds)
+    webhook, families = read.webhook(kind), read.families()
     if len(families) > MOST_FAMILIES:
         raise BadRequest(f"families has at most {MOST_FAMILIES} prefixes.", field="families")
-    start_now = _one_of("start", given.get("start", "retained"), ["retained", "now"]) == "now"
     return HubTarget(
-        tenant,
-        target_id,
-        kind,
-        _url(kind, given.get("url", ""), loopback=loopback),
-        webhook,
-        sources_of(given.get("sources")),
-        families,
-        start_now,
-        given.get("paused", False),
-        before.created_ms if before else now_ms,
-        before.revision + 1 if before else 1,
+        tenant=tenant,
+        id=target_id,
+        kind=kind.name,
+        url=_url(kind, given.get("url", ""), loopback=loopback),
+        webhook=webhook,
+        sources=sources_of(given.get("sources")),
+        prefixes=families,
+        start_now=read.start_now(),
+        paused=read.paused(),
+        created_ms=before.created_ms if before else now_ms,
+        revision=before.revision + 1 if before else 1,
     )
 
 
@@ -185,10 +178,11 @@ def check_secrets(kind: Kind, given: Mapping[str, Any], kept: SecretSet) -> None
             signing.key(given["signing_secret"])
         except BadRequest as error:
             raise BadRequest(error.message, field="signing_secret") from error
-    if kind is Kind.TEAMSPACE and not kept.auth:
-        raise BadRequest("A Teamspace target needs auth_secret, its bearer token.", field="auth_secret")
-    if kind is Kind.EXTERNAL and not kept.signing:
-        raise BadRequest("An external target needs signing_secret: its requests are signed.", field="signing_secret")
+    if kind.needs_auth and not kept.auth:
+        raise BadRequest(f"A target of type {kind.name} needs auth_secret, {kind.auth}.", field="auth_secret")
+    if kind.signed and not kept.signing:
+        rule = f"A target of type {kind.name} needs signing_secret: its requests are signed."
+        raise BadRequest(rule, field="signing_secret")
 
 
 def check_target_id(target_id: str) -> None:
@@ -197,17 +191,10 @@ def check_target_id(target_id: str) -> None:
 
 
 def _url(kind: Kind, url: str, *, loopback: bool) -> str:
-    if not url:
-        if kind is Kind.STUB:
-            return url
-        raise BadRequest(f"A target of type {kind.value} needs a url.", field="url")
+    if not url and kind.needs_url:
+        raise BadRequest(f"A target of type {kind.name} needs a url.", field="url")
     if len(url) > MOST_URL_BYTES:
         raise BadRequest(f"url is longer than {MOST_URL_BYTES} bytes.", field="url", max_bytes=MOST_URL_BYTES)
-    endpoint(url, Reach(public=kind is not Kind.STUB, loopback=loopback))
+    if url:
+        endpoint(url, kind.reach(loopback=loopback))
     return url
-
-
-def _one_of(name: str, value: Any, allowed: list[str]) -> str:
-    if value not in allowed:
-        raise BadRequest(f"{name} is one of {', '.join(allowed)}.", field=name)
-    return str(value)

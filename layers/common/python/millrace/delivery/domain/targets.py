@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from millrace.delivery.domain.addresses import Reach, endpoint
+from millrace.delivery.domain.addresses import endpoint
 from millrace.delivery.domain.circuit import Circuit
 from millrace.delivery.domain.families import Family, texts
+from millrace.delivery.domain.given import Given
+from millrace.delivery.domain.kinds import Kinds
 from millrace.ledger.domain.errors import BadRequest
 
 BATCH_PATH = "/api/v1/events/batch/"
 MOST_EVENTS = 1000
 MOST_BYTES = 1024 * 1024
-
-
-class Kind(StrEnum):
-    TEAMSPACE = "teamspace"
-    EXTERNAL = "external"
-    STUB = "stub"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +60,21 @@ class TargetState:
     blocked_ms: int = 0
 
 
+def drains_blocked(states: Iterable[tuple[str, TargetState]]) -> list[dict[str, Any]]:
+    """The targets, by id, that nothing could be sent to, and why, as status shows it."""
+    return [
+        {"target": id_, "reason": state.blocked, "detail": state.blocked_detail, "since_ms": state.blocked_ms}
+        for id_, state in states
+        if state.blocked
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class Definition:
     """A target as an operator writes it. Secrets are in here, so it is never printed or stored with the journal."""
 
     id: str
-    kind: Kind
+    kind: str
     url: str = ""
     webhook: bool = False
     secrets: tuple[str, ...] = field(default=(), repr=False)
@@ -80,10 +85,10 @@ class Definition:
     paused: bool = False
 
     def target(self, start_at: int = 0) -> Target:
-        return Target(self.id, self.kind.value, self.url, self.prefixes, start_at)
+        return Target(self.id, self.kind, self.url, self.prefixes, start_at)
 
 
-FIELDS: Mapping[str, type | tuple[type, ...]] = {
+FIELDS: Mapping[str, type] = {
     "type": str,
     "url": str,
     "mode": str,
@@ -95,44 +100,32 @@ FIELDS: Mapping[str, type | tuple[type, ...]] = {
 }
 
 
-def definition(target_id: str, given: Any, *, loopback: bool = False) -> Definition:
+def definition(target_id: str, given: Any, kinds: Kinds, *, loopback: bool = False) -> Definition:
     """Read an operator's target. Raises `BadRequest`, naming the field. `loopback`: this machine may be reached."""
     where = f"targets.{target_id}"
     if not target_id or len(target_id) > 128 or not target_id.isprintable():
         raise BadRequest("A target's id is 1 to 128 printable characters.", field="targets")
     if not isinstance(given, Mapping):
         raise BadRequest(f"{where} is a table of settings.", field=where)
-    for name, value in given.items():
-        if name not in FIELDS:
-            raise BadRequest(f"{where} has no setting {str(name)[:64]!r}.", field=f"{where}.{str(name)[:64]}")
-        if not isinstance(value, FIELDS[name]):
-            raise BadRequest(f"{where}.{name} has the wrong type.", field=f"{where}.{name}")
-    kind = Kind(_one_of(where, "type", given.get("type"), [kind.value for kind in Kind]))
-    webhook = _one_of(where, "mode", given.get("mode", "batch"), ["batch", "webhook"]) == "webhook"
-    if webhook and kind is not Kind.EXTERNAL:
-        raise BadRequest(f"{where}.mode: only an external target is a webhook.", field=f"{where}.mode")
-    url = given.get("url", "")
+    read = Given(given, where)
+    read.check(FIELDS)
+    kind, url = read.kind(kinds), given.get("url", "")
+    webhook = read.webhook(kind)
     if url:
-        endpoint(url, Reach(public=kind is not Kind.STUB, loopback=loopback))
+        endpoint(url, kind.reach_from_client(loopback=loopback))
     authorization = given.get("authorization", "")
     if not (authorization.isascii() and authorization.isprintable()):
         raise BadRequest(f"{where}.authorization cannot be a header.", field=f"{where}.authorization")
     secrets = tuple(given.get("secrets", ()))
     texts(secrets, f"{where}.secrets")
     return Definition(
-        target_id,
-        kind,
-        url,
-        webhook,
-        secrets,
-        authorization,
-        texts(given.get("families", ()), f"{where}.families"),
-        _one_of(where, "start", given.get("start", "retained"), ["retained", "now"]) == "now",
-        given.get("paused", False),
+        id=target_id,
+        kind=kind.name,
+        url=url,
+        webhook=webhook,
+        secrets=secrets,
+        authorization=authorization,
+        prefixes=read.families(),
+        start_now=read.start_now(),
+        paused=read.paused(),
     )
-
-
-def _one_of(where: str, name: str, value: Any, allowed: list[str]) -> str:
-    if value not in allowed:
-        raise BadRequest(f"{where}.{name} is one of {', '.join(allowed)}.", field=f"{where}.{name}")
-    return str(value)

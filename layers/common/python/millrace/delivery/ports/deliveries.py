@@ -10,26 +10,9 @@ from millrace.delivery.domain.circuit import Circuit
 from millrace.delivery.domain.events import Captured
 from millrace.delivery.domain.families import Family
 from millrace.delivery.domain.outcomes import Answer
+from millrace.delivery.domain.selection import Pick, Selection
 from millrace.delivery.domain.states import Delivery, Status
 from millrace.delivery.domain.targets import Blocked, Target, TargetState
-
-
-@dataclass(frozen=True, slots=True)
-class Pick:
-    """An event that is due at a target. `delivery` is what it has been through there; None: never attempted."""
-
-    position: int
-    event_id: str
-    body: bytes
-    delivery: Delivery | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """`through`: where the cursor stands once each pick has a delivery; all before it was looked at."""
-
-    picks: Sequence[Pick]
-    through: int
 
 
 class DeliveryLedger(Protocol):
@@ -45,12 +28,9 @@ class DeliveryLedger(Protocol):
 
     def select(self, target: Target, ledger: str, now_ms: int, events: int, size: int) -> Selection:
         """
-        What to attempt next, in order of position; at least one if one is due, and no more than `events` or `size`.
+        What to attempt next, no more than `events` or `size`: what `domain.selection.choose` makes of this ledger.
 
-        Of the transient, those whose time has come, up to the first whose time has not. Then of the pending and the
-        rejected, those whose time has come. Then, only if nothing is transient, events after the cursor that the
-        target wants and that have no delivery. An event whose bytes are gone counts for nothing. The cost follows what
-        is selected, not what is stored (D9).
+        The cost follows what is selected, not what is stored (D9).
         """
 
     def begin(self, target: Target, ledger: str, picks: Sequence[Pick]) -> Sequence[Pick]:

@@ -12,16 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice, takewhile
+from itertools import islice
 
 from millrace.delivery.adapters.dynamodb import keys
 from millrace.delivery.adapters.dynamodb.positions import DynamoPositions
 from millrace.delivery.adapters.dynamodb.runs import Runs
-from millrace.delivery.application.gather import Basket, GatherEvents
+from millrace.delivery.application.gather import GatherEvents, Pruned
 from millrace.delivery.domain.rows import Row, after_changes, changes, delivered_within
+from millrace.delivery.domain.selection import Batch, NewEvent, OpenRun, Pick, Selection, choose
 from millrace.delivery.domain.states import Delivery, Status
 from millrace.delivery.domain.targets import Target
-from millrace.delivery.ports.deliveries import Pick, Selection
 from millrace.ledger.domain.errors import Contention
 
 TRIES = 5
@@ -72,16 +72,22 @@ class DynamoDeliveryLedger:
         return visits
 
     def select(self, target: Target, ledger: str, now_ms: int, events: int, size: int) -> Selection:
-        through, transient, waiting = self._open(target, ledger, now_ms, events)
-        basket = Basket(target, ledger, events, size)
-        due = takewhile(lambda row: (row.run.delivery.next_ms or 0) <= now_ms, transient)
-        pruned = self.events.of_rows(basket, [*due, *waiting])
+        cursor, transient, waiting = self._open(target, ledger, now_ms, events)
+        batch, pruned = Batch(events, size), Pruned()
+        chosen = choose(
+            target,
+            batch,
+            now_ms,
+            cursor,
+            transient=self._runs(ledger, transient, pruned),
+            waiting=self._runs(ledger, waiting, pruned),
+            new=self._new(target, ledger, cursor, batch, pruned),
+        )
         if pruned:
-            self.record(target, ledger, self._gone(pruned), through)
+            self.record(target, ledger, self._gone(pruned), cursor)
+        if any(pruned.values()):
             return self.select(target, ledger, now_ms, events, size)
-        if not transient and not basket.full:
-            through = self._fresh(basket, through)
-        return Selection(sorted(basket.picks, key=lambda pick: pick.position), through)
+        return chosen
 
     def begin(self, target: Target, ledger: str, picks: Sequence[Pick]) -> Sequence[Pick]:  # noqa: ARG002
         """What is committed never changes: there is nothing to freeze."""
@@ -132,26 +138,30 @@ class DynamoDeliveryLedger:
                 break
         return rows
 
-    def _fresh(self, basket: Basket, cursor: int) -> int:
-        """Look through what follows the cursor, and leave a mark where much of it was not wanted."""
-        target, ledger, at = basket.target, basket.ledger, cursor
-        done = iter(self._settled_after(target, ledger, cursor))
-        for step in self.events.after(basket, cursor, done):
-            at = step.through
-            if step.pruned:
-                self.record(target, ledger, self._gone(dict.fromkeys(step.pruned)), at if not basket.picks else cursor)
-            elif not basket.picks:
-                self.record(target, ledger, {}, at)
-            if not self.may_go_on():
-                break
-        return at
+    def _runs(self, ledger: str, rows: Sequence[Row], pruned: Pruned) -> Iterator[OpenRun]:
+        for row in rows:
+            yield OpenRun(row.run.delivery, self.events.of_run(ledger, row.run, pruned))
+
+    def _new(self, target: Target, ledger: str, cursor: int, batch: Batch, pruned: Pruned) -> Iterator[NewEvent]:
+        """What follows the cursor, unless an open run has to be recorded as pruned first. Leaves a mark after each
+        read that brought nothing for the target."""
+
+        def go_on(at: int) -> bool:
+            if pruned or not batch.picks:
+                self.record(target, ledger, self._gone(pruned), cursor if batch.picks else at)
+                pruned.clear()
+            return self.may_go_on()
+
+        if not pruned:
+            done = iter(self._settled_after(target, ledger, cursor))
+            yield from self.events.after(ledger, cursor, done, pruned, go_on)
 
     def _settled_after(self, target: Target, ledger: str, cursor: int) -> Iterator[range]:
         """What has a delivery although the cursor is not there yet: a process died before it moved it."""
         for row in self.runs.overlapping(target.id, ledger, cursor + 1, 10**19):
             yield range(row.run.first, row.run.last + 1)
 
-    def _gone(self, pruned: Mapping[int, Delivery | None]) -> dict[int, Delivery]:
+    def _gone(self, pruned: Pruned) -> dict[int, Delivery]:
         now_ms = self.clock()
         return {
             at: Delivery(

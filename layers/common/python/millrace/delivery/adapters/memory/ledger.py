@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
 
-from millrace.delivery.adapters.memory.journal import Kept, MemoryJournal
+from millrace.delivery.adapters.memory.journal import MemoryJournal
 from millrace.delivery.domain.circuit import Circuit
 from millrace.delivery.domain.families import Family
 from millrace.delivery.domain.ranges import Range, replaced, unfold
-from millrace.delivery.domain.states import OPEN, Delivery, Status
+from millrace.delivery.domain.selection import HOLDING, WAITING, Batch, NewEvent, OpenRun, Pick, Selection, choose
+from millrace.delivery.domain.states import Delivery, Status
 from millrace.delivery.domain.targets import Blocked, Target, TargetState
-from millrace.delivery.ports.deliveries import START, Found, JournalCounts, Pick, Place, Selection, TargetCounts
+from millrace.delivery.ports.deliveries import START, Found, JournalCounts, Place, TargetCounts
 
 
 @dataclass(slots=True)
@@ -26,21 +26,16 @@ class MemoryLedger:
         return list(self.journals)
 
     def select(self, target: Target, ledger: str, now_ms: int, events: int, size: int) -> Selection:
-        kept = self.journals[ledger].kept
-        deliveries = {
-            position: delivery
-            for position, delivery in self._deliveries(target.id, ledger).items()
-            if kept[position - 1].body is not None
-        }
-        picks: list[Pick] = []
-        for position in _due(deliveries, now_ms):
-            one = kept[position - 1]
-            if one.body is not None and not _put(picks, _pick(one, one.body, deliveries[position]), events, size):
-                break
-        through = max(self.cursors.get((target.id, ledger), 0), target.start_at)
-        if all(delivery.status is not Status.TRANSIENT for delivery in deliveries.values()):
-            through = self._fresh(target, ledger, through, picks, events, size)
-        return Selection(sorted(picks, key=lambda pick: pick.position), through)
+        cursor = max(self.cursors.get((target.id, ledger), 0), target.start_at)
+        return choose(
+            target,
+            Batch(events, size),
+            now_ms,
+            cursor,
+            transient=self._open(target.id, ledger, {HOLDING}),
+            waiting=sorted(self._open(target.id, ledger, WAITING), key=lambda run: run.delivery.next_ms or 0),
+            new=self._new(target.id, ledger, cursor),
+        )
 
     def begin(self, target: Target, ledger: str, picks: Sequence[Pick]) -> Sequence[Pick]:  # noqa: ARG002
         kept = self.journals[ledger].kept
@@ -81,10 +76,8 @@ class MemoryLedger:
         return True
 
     def unattempted(self, target: Target, ledger: str) -> int:
-        picks: list[Pick] = []
-        kept = self.journals[ledger].kept
-        self._fresh(target, ledger, target.start_at, picks, len(kept) + 1, sum(len(one.event.body) + 1 for one in kept))
-        return len(picks)
+        new = self._new(target.id, ledger, target.start_at)
+        return sum(event.wanted_by(target) is not None for event in new)
 
     def delivery(self, target_id: str, ledger: str, position: int) -> Delivery | None:
         return self._deliveries(target_id, ledger).get(position)
@@ -92,15 +85,18 @@ class MemoryLedger:
     def _deliveries(self, target_id: str, ledger: str) -> dict[int, Delivery]:
         return dict(unfold(self.ranges.get((target_id, ledger), [])))
 
-    def _fresh(self, target: Target, ledger: str, through: int, picks: list[Pick], events: int, size: int) -> int:
-        deliveries = self._deliveries(target.id, ledger)
-        for one in self.journals[ledger].kept[through:]:
-            wanted = one.superseded_by is None and target.wants(one.event.event_type, one.family)
-            new = wanted and one.position not in deliveries
-            if new and one.body is not None and not _put(picks, _pick(one, one.body), events, size):
-                break
-            through = one.position
-        return through
+    def _open(self, target_id: str, ledger: str, statuses: Collection[Status]) -> Iterator[OpenRun]:
+        for position, delivery in self._deliveries(target_id, ledger).items():
+            one = self.journals[ledger].kept[position - 1]
+            if delivery.status in statuses and one.body is not None:
+                yield OpenRun(delivery, [Pick(position, one.event.event_id, one.body, delivery)])
+
+    def _new(self, target_id: str, ledger: str, cursor: int) -> Iterator[NewEvent]:
+        deliveries = self._deliveries(target_id, ledger)
+        for one in self.journals[ledger].kept[cursor:]:
+            gone = one.superseded_by is not None or one.position in deliveries or one.body is None
+            pick = None if gone else Pick(one.position, one.event.event_id, one.body or b"")
+            yield NewEvent(one.position, one.event.event_type, one.family, pick)
 
     def _found(self, target_id: str, ledger: str, position: int, delivery: Delivery) -> Found:
         event = self.journals[ledger].kept[position - 1].event
@@ -151,23 +147,3 @@ class MemoryTargets:
 
     def pause(self, target_id: str, why: str) -> None:
         self.states[target_id] = replace(self.get(target_id), paused_why=why)
-
-
-def _due(deliveries: Mapping[int, Delivery], now_ms: int) -> list[int]:
-    """The transient up to the first whose time has not come, then the others whose time has."""
-    transient = [(at, one) for at, one in deliveries.items() if one.status is Status.TRANSIENT]
-    waiting = [(one.next_ms or 0, at) for at, one in deliveries.items() if one.status in OPEN - {Status.TRANSIENT}]
-    first = [at for at, _ in takewhile(lambda pair: (pair[1].next_ms or 0) <= now_ms, transient)]
-    return first + [at for next_ms, at in sorted(waiting) if next_ms <= now_ms]
-
-
-def _pick(one: Kept, body: bytes, delivery: Delivery | None = None) -> Pick:
-    return Pick(one.position, one.event.event_id, body, delivery)
-
-
-def _put(picks: list[Pick], pick: Pick, events: int, size: int) -> bool:
-    used = sum(len(one.body) + 1 for one in picks)
-    if picks and (len(picks) >= events or used + len(pick.body) + 1 > size):
-        return False
-    picks.append(pick)
-    return True

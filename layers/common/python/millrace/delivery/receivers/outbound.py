@@ -23,17 +23,10 @@ from urllib3.response import BaseHTTPResponse
 
 from millrace.delivery.domain.addresses import Address, Endpoint, Reach, endpoint, refusal
 from millrace.delivery.domain.outcomes import MOST_ANSWER_BYTES, Response
-from millrace.ledger.domain.errors import BadRequest, Unavailable
+from millrace.delivery.receivers.posting import NoAnswer, Unreached
+from millrace.ledger.domain.errors import BadRequest
 
 Resolve = Callable[[str, int], Sequence[str]]
-
-
-class Unreached(Unavailable):
-    """No connection: nothing was sent."""
-
-
-class NoAnswer(Unavailable):
-    """Sent, perhaps in part, and not answered in full: the target may or may not have it."""
 
 
 class Refused(Unreached):

@@ -6,8 +6,8 @@ import gzip
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from millrace.delivery.adapters.outbound import Outbound
 from millrace.delivery.domain.outcomes import Response
+from millrace.delivery.receivers.outbound import Outbound
 
 
 @dataclass(frozen=True, slots=True)
