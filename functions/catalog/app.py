@@ -7,6 +7,7 @@ from typing import Any
 
 from millrace.lake import wiring
 from millrace.lake.application.record_catalog import Recorded, Result
+from millrace.ledger.domain.metrics import Metric
 from millrace.runtime import bearer, observe
 from millrace.runtime.http import Request, Response, endpoint
 from millrace.runtime.requests import events_of
@@ -25,7 +26,10 @@ def handler(request: Request) -> Response:
     deduped, rejected = sum(result.deduped for result in recorded), len(results) - len(recorded)
     fresh = len(recorded) - deduped
     request.noted.update(domain=request.path("domain"), recorded=fresh, deduped=deduped, rejected=rejected)
-    observe.count({"Emitted": fresh, "Deduped": deduped, "Invalid": rejected}, contract="catalog")
+    observe.count(
+        {Metric.EVENTS_COMMITTED: fresh, Metric.EVENTS_DEDUPLICATED: deduped, Metric.EVENTS_REFUSED: rejected},
+        contract="catalog",
+    )
     if is_batch:
         answers = [_answer(result, event) for result, event in zip(results, sent, strict=True)]
         return _json({"results": answers})

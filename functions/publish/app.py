@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from millrace.ledger.domain.errors import Forbidden, Unavailable
+from millrace.ledger.domain.metrics import Metric
 from millrace.realtime import wiring
 from millrace.realtime.application.count_events import DEDUPED, INVALID
 from millrace.realtime.application.publish import Emission
@@ -38,7 +39,10 @@ def answer(request: Request) -> Response:
         wiring.realtime_state().add(identity.tenant, {INVALID: refused, DEDUPED: deduped})
     except Unavailable:
         observe.logger().warning("realtime_counters_behind", invalid=refused, deduped=deduped)
-    observe.count({"Emitted": emitted, "Invalid": refused, "Deduped": deduped}, contract="realtime")
+    observe.count(
+        {Metric.EVENTS_COMMITTED: emitted, Metric.EVENTS_DEDUPLICATED: deduped, Metric.EVENTS_REFUSED: refused},
+        contract="realtime",
+    )
     request.noted.update(emitted=emitted, invalid=refused, deduped=deduped)
     for event, (_, body) in zip(events, answers, strict=True):
         if batch and not body["ok"] and isinstance(event, dict) and isinstance(event.get("eventId"), str):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from millrace.ledger.domain.metrics import Metric
 from millrace.runtime import bearer, observe
 from millrace.runtime.http import Request, Response, endpoint
 from millrace.runtime.snapstart import before_snapshot
@@ -19,5 +20,7 @@ def handler(request: Request) -> Response:
     results = wiring.submit()(identity, project, request.json())
     committed = sum(result["status"] == "committed" for result in results)
     request.noted.update(project=project, committed=committed, rejected=len(results) - committed)
-    observe.count({"Committed": committed, "Rejected": len(results) - committed}, contract="sync")
+    observe.count(
+        {Metric.EVENTS_COMMITTED: committed, Metric.EVENTS_REFUSED: len(results) - committed}, contract="sync"
+    )
     return Response(json.dumps({"results": results}, ensure_ascii=False, separators=(",", ":")))

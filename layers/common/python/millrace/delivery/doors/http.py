@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from millrace.delivery.doors.bodies import json_of
 from millrace.ledger.domain.errors import NotFound
+from millrace.ledger.domain.metrics import Metric
 from millrace.runtime import observe
 from millrace.runtime.http import Request, Response
 from millrace.runtime.requests import whole
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 
 MOST_LISTED = 500
 MOST_AFTER_BYTES = 4096
+COUNTED = {
+    "success": Metric.EVENTS_COMMITTED,
+    "duplicate": Metric.EVENTS_DEDUPLICATED,
+    "rejected": Metric.EVENTS_REFUSED,
+}
 
 
 def to_json(body: Any) -> str:
@@ -31,9 +37,9 @@ def ingest(keep: Ingest, request: Request) -> Response:
         raise NotFound("There is no such route.")
     identity = request.identity()
     results = keep(identity, json_of(request))
-    counts = {name: sum(one["status"] == name for one in results) for name in ("success", "duplicate", "rejected")}
+    counts = {name: sum(one["status"] == name for one in results) for name in COUNTED}
     request.noted.update(counts)
-    observe.count({name.capitalize(): count for name, count in counts.items()}, contract="delivery")
+    observe.count({COUNTED[name]: count for name, count in counts.items()}, contract="delivery")
     return Response(to_json({"results": results}))
 
 
