@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.unit.docs.pages import ROOT, anchors, links, pages, slug
+from tests.unit.docs.pages import ROOT, anchors, links, pages, slug, spans
 
 INDEX = ROOT / "docs" / "README.md"
+BASES = (ROOT, ROOT / "layers/common/python/millrace", ROOT / "clients/python")
+"""Where the paths on a page begin."""
 
 
 def name(page: Path) -> str:
@@ -29,6 +32,13 @@ def test_every_link_leads_to_a_file_and_every_anchor_to_a_heading(page: Path) ->
         if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
             broken.append(f"{path}#{anchor}" if anchor else path)
     assert not broken
+
+
+@pytest.mark.parametrize("page", [page for page in pages() if "adr" not in page.parts], ids=name)
+def test_every_python_file_that_a_page_names_exists(page: Path) -> None:
+    """A decision keeps the paths of its day; every other page is held to the code."""
+    named = {span for span in spans(page.read_text()) if re.fullmatch(r"[\w./-]+/[\w-]+\.py", span)}
+    assert not [path for path in named if not any((base / path).is_file() for base in (*BASES, page.parent))]
 
 
 @pytest.mark.parametrize(
