@@ -1,4 +1,4 @@
-"""The bodies of the catalog contract as models: the published description of what domain/catalog.py checks (C1)."""
+"""The bodies of the catalog contract as models: what lake/domain/catalog.py checks, as it is published (C1)."""
 
 from __future__ import annotations
 

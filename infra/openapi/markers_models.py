@@ -1,4 +1,4 @@
-"""The bodies of the marker routes as models: what domain/streams/marker.py checks and answers."""
+"""The bodies of the marker routes as models: what streams/domain/marker.py checks and answers."""
 
 from __future__ import annotations
 

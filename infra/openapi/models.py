@@ -1,4 +1,4 @@
-"""The bodies of the HTTP API as models: the published description of what domain/ checks and answers."""
+"""The bodies of the HTTP API as models: the published description of what sync/domain/ checks and answers."""
 
 from __future__ import annotations
 

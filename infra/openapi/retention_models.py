@@ -1,4 +1,4 @@
-"""The bodies of the retention routes as models: what domain/retention_rules.py checks, as it is published (C8)."""
+"""The bodies of the retention routes as models: what lake/domain/retention_rules.py checks, as it is published (C8)."""
 
 from __future__ import annotations
 

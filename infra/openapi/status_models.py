@@ -1,4 +1,4 @@
-"""The status of a runtime as models: what domain/streams/status.py folds a stream's events into."""
+"""The status of a runtime as models: what streams/domain/status.py folds a stream's events into."""
 
 from __future__ import annotations
 

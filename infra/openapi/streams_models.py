@@ -1,4 +1,4 @@
-"""The bodies of the streams contract's routes as models: what domain/streams/ checks and answers."""
+"""The bodies of the streams contract's routes as models: what streams/domain/ checks and answers."""
 
 from __future__ import annotations
 

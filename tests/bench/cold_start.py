@@ -37,7 +37,12 @@ SYNC, LIVE, REALTIME, STREAMS, DELIVERY, LAKE = (
 )
 SECRET = "from aws_lambda_powertools.utilities.parameters import SecretsProvider\nSecretsProvider()"
 STREAM_SECRET = f"{SECRET}\nfrom millrace.runtime.clients import secrets_client\nsecrets_client()"
-FIRST_REQUEST: Mapping[str, str] = {
+SNAPSHOT = """import sys, types
+preloads = []
+sys.modules["snapshot_restore_py"] = types.SimpleNamespace(register_before_snapshot=preloads.append)"""
+"""Stands in for Lambda's module, which is told what to load before a snapshot."""
+PRELOADED = f"{LOGGER}\nfor preload in preloads:\n    preload()\n{SECRET}"
+LISTED: Mapping[str, str] = {
     "submit": f"{LOGGER}\nobserve._metrics()\n{TOKENS}\n{SYNC}\nwiring.submit()\n{SECRET}",
     "sync": f"{LOGGER}\n{TOKENS}\n{SYNC}\nwiring.sync()\n{SECRET}",
     "meta": LOGGER,
@@ -62,6 +67,15 @@ FIRST_REQUEST: Mapping[str, str] = {
     "deliver": f"{LOGGER}\nobserve._metrics()\n{DELIVERY}\nwiring.deliver(lambda: True, lambda: True)",
     "remind": f"{LOGGER}\n{DELIVERY}\nwiring.remind_targets(lambda: True)",
 }
+FIRST_REQUEST: Mapping[str, str] = {
+    **LISTED,
+    **{
+        app.parent.name: PRELOADED
+        for app in sorted((ROOT / "functions").glob("*/app.py"))
+        if app.parent.name not in LISTED
+    },
+}
+"""What a first request imports. A function that is not listed imports what it would load before a snapshot."""
 TABLES = ("CLAIMS", "LOG", "STATE", "INDEX", "CONNECTIONS", "DIAGNOSTICS", "DELIVERY")
 ENVIRONMENT: Mapping[str, str] = {
     "AWS_DEFAULT_REGION": "us-east-1",
@@ -137,7 +151,7 @@ def _variants() -> dict[str, tuple[str, list[Path]]]:
     for name, then in FIRST_REQUEST.items():
         folders = [layer, ROOT / "functions" / name]
         variants[name] = ("import app", folders)
-        variants[f"{name}, first request"] = (f"import app\n{then}", folders)
+        variants[f"{name}, first request"] = (f"{SNAPSHOT}\nimport app\n{then}", folders)
     return variants
 
 

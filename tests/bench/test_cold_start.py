@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bench.cold_start import FIRST_REQUEST, ROOT, _milliseconds, _variants
+from tests.bench.cold_start import FIRST_REQUEST, PRELOADED, ROOT, SNAPSHOT, _milliseconds, _variants
 
 
 def test_every_function_is_measured() -> None:
@@ -16,3 +16,9 @@ def test_every_function_is_measured() -> None:
 @pytest.mark.parametrize("function", FIRST_REQUEST)
 def test_what_a_first_request_takes_can_be_imported(function: str) -> None:
     assert _milliseconds(*_variants()[f"{function}, first request"]) > 0
+
+
+def test_a_function_that_is_not_listed_loads_what_it_would_load_before_a_snapshot() -> None:
+    _, folders = _variants()["submit"]
+    loaded = "import sys\nassert 'millrace.sync.application.submit' in sys.modules"
+    assert _milliseconds(f"{SNAPSHOT}\nimport app\n{PRELOADED}\n{loaded}", folders) > 0

@@ -60,9 +60,9 @@ def test_no_bytecode_of_this_machine_is_shipped(built: Path) -> None:
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_a_function_is_its_folder_without_the_makefile(built: Path, function: str) -> None:
+def test_a_function_is_its_folder(built: Path, function: str) -> None:
     source = ROOT / SOURCE["Resources"][function]["Properties"]["CodeUri"]
-    expected = {path.name for path in source.iterdir()} - {"Makefile", "__pycache__"}
+    expected = {path.name for path in source.iterdir()} - {"__pycache__"}
     assert "app.py" in expected
     assert {path.name for path in (built / function).iterdir()} == expected
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import io
 import json
+import re
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -470,3 +471,9 @@ def test_every_sample_is_used() -> None:
     used = set(tests.split('sample("')[1:])
     names = {text.split('"')[0] for text in used}
     assert {path.stem for path in (ROOT / "tests/events").glob("*.json")} <= names
+
+
+def test_every_function_is_called_on_an_event_as_aws_sends_it() -> None:
+    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_handlers*.py"))
+    called = set(re.findall(r'(?:invoke|answer)\(\s*"(\w+)"', tests))
+    assert {app.parent.name for app in (ROOT / "functions").glob("*/app.py")} <= called
