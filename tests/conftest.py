@@ -11,6 +11,8 @@ from xdist.scheduler import LoadFileScheduling
 
 from local.emulator import emulator, free_port
 
+pytest_plugins = ["tests.support.leaks", "tests.support.run_again"]
+
 TOGETHER = ("tests/e2e/", "tests/jobs/")
 """Tests that share one hub, or one Spark: run side by side, one process has them all, in their order."""
 
