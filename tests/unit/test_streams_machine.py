@@ -25,6 +25,8 @@ from millrace.domain.streams.errors import BatchTooLarge
 from millrace.domain.streams.gap import gap_event
 from tests.unit.streams_machine import StreamsMachine
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = int(os.environ.get("MILLRACE_MACHINE_EXAMPLES", "150"))
 PLANTED_EXAMPLES = 2_000
 
