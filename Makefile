@@ -47,6 +47,15 @@ token: $(READY) ## print a token for the running stack (ARGS="--client C1 --proj
 test: $(READY) $(SAM_READY) ## run all tests, stopping at the first failure (SIDE_BY_SIDE=2, ARGS=…)
 	@$(BIN)/pytest -x -q -n $(SIDE_BY_SIDE) --dist loadfile $(ARGS)
 
+.PHONY: check
+check: lint ## lint, and the tests that need no AWS, in under a minute; `make test` runs all (ARGS=…)
+	@$(BIN)/pytest -x -q -n $(SIDE_BY_SIDE) --dist loadfile -p no:schemathesis --quick $(ARGS) tests/unit tests/contract
+
+.PHONY: coverage
+coverage: $(READY) ## measure what the unit and contract tests reach; pages in build/coverage (ARGS=…)
+	@$(BIN)/pytest -q -n $(SIDE_BY_SIDE) --dist loadfile --cov --cov-report=term:skip-covered \
+		--cov-report=html:build/coverage $(ARGS) tests/unit tests/contract
+
 .PHONY: lint
 lint: $(READY) ## ruff, mypy (strict) and the import rules
 	@$(BIN)/ruff check .
@@ -121,7 +130,7 @@ requirements: $(READY) ## compile the requirement files (ARGS=--upgrade for newe
 clean: ## remove environments, caches and builds
 	@if [ -x $(BIN)/python ] && [ -f .local/run.pid ]; then $(BIN)/python -m local.stop; fi
 	rm -rf $(VENV) $(SAM_VENV) .local .aws-sam build dist *.egg-info
-	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .schemathesis
+	rm -rf .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .schemathesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 define check-python

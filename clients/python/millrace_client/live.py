@@ -63,12 +63,19 @@ class Live:
 
     async def __aexit__(self, *_: object) -> None:
         self._closing.set()
-        if self._outbox is not None:
-            await self._outbox.stop()
-        await asyncio.gather(*(dialer.hang_up() for dialer in self._dialers))
-        if self._store is not None and self._store is not self._given:
-            self._store.close()
-        self._outbox = self._store = None
+        try:
+            if self._outbox is not None:
+                await self._outbox.stop()
+        finally:
+            await self._leave()
+
+    async def _leave(self) -> None:
+        try:
+            await asyncio.gather(*(dialer.hang_up() for dialer in self._dialers))
+        finally:
+            if self._store is not None and self._store is not self._given:
+                self._store.close()
+            self._outbox = self._store = None
 
     async def submit(self, item: Mapping[str, Any]) -> Json:
         """The item's result, committed or rejected. See `submit_many`."""

@@ -75,18 +75,23 @@ class Socket:
             raise self.failure
 
     async def close(self) -> None:
-        """Say goodbye if there is anyone to say it to. May be called more than once."""
+        """Say goodbye if there is anyone to say it to. May be called more than once, and leaves no socket open."""
         leaving = self.failure is None
         self._fail(Lost("The connection was closed here."))
         tasks, self._tasks = self._tasks, []
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        with suppress(WebSocketException, OSError, TimeoutError):
-            async with asyncio.timeout(self._settings.connect_timeout):
-                if leaving and self.hello:
-                    await self._connection.send(message("disconnect", {}, str(next(self._numbers))))
-                await self._connection.close()
+        try:
+            await asyncio.gather(*tasks, return_exceptions=True)
+            with suppress(WebSocketException, OSError, TimeoutError):
+                async with asyncio.timeout(self._settings.connect_timeout):
+                    if leaving and self.hello:
+                        await self._connection.send(message("disconnect", {}, str(next(self._numbers))))
+                    await self._connection.close()
+        finally:
+            # A hub that does not say goodbye, or a caller that does not wait for it, must not keep the socket open.
+            self._connection.transport.abort()
+        await self._connection.wait_closed()
 
     async def _read(self) -> None:
         try:

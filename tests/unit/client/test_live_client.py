@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from websockets.exceptions import ConnectionClosed
+from websockets.protocol import State
 
 from millrace_client.errors import Refused, Unreachable, Usage
 from millrace_client.following import CursorAhead, HistoryPruned
@@ -619,6 +620,47 @@ def test_an_address_that_is_no_hub_is_said_to_be_none() -> None:
                 await positions(client, 1)
         with pytest.raises(Usage, match="async with"):
             client.follow()
+
+    run(test())
+
+
+async def deafen(peer: Peer, _: Json, __: Answer) -> None:
+    """The hub hears nothing more on this connection, not even a goodbye."""
+    peer.connection.transport.pause_reading()
+
+
+def test_a_connection_that_is_given_up_leaves_no_socket_open() -> None:
+    async def test() -> None:
+        async with FakeHub() as hub, live(hub, request_timeout=0.05, connect_timeout=0.05) as client:
+            hub.twists["submit_events"].append(deafen)
+            sending = asyncio.create_task(client.submit(item("x")))
+            await hub.hears("submit_events", 1)
+            [deaf], given_up = hub.peers, client._dialers[0]._socket
+            assert (await sending)["committed_id"] == 1
+            assert given_up is not None
+            assert given_up is not client._dialers[0]._socket
+            assert given_up._connection.transport.is_closing()
+            deaf.drop()
+
+    run(test())
+
+
+def test_a_client_that_is_cancelled_while_it_says_goodbye_leaves_no_socket_open() -> None:
+    async def test() -> None:
+        async with FakeHub() as hub:
+            client = await live(hub).__aenter__()
+            await client.submit(item("x"))
+            socket = client._dialers[0]._socket
+            assert socket is not None
+            hub.peers[0].connection.transport.pause_reading()
+            leaving = asyncio.create_task(client.__aexit__())
+            while socket._connection.protocol.state is State.OPEN:  # noqa: ASYNC110 (the library has no event for it)
+                await asyncio.sleep(0)
+            leaving.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await leaving
+            assert socket._connection.transport.is_closing()
+            hub.peers[0].drop()
 
     run(test())
 

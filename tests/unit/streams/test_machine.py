@@ -25,6 +25,8 @@ from millrace.streams.domain.errors import BatchTooLarge
 from millrace.streams.domain.gap import gap_event
 from tests.unit.streams.machine import StreamsMachine
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = int(os.environ.get("MILLRACE_MACHINE_EXAMPLES", "150"))
 PLANTED_EXAMPLES = 2_000
 
