@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -20,14 +20,15 @@ from millrace.ledger.domain.instants import instant
 from millrace.ledger.domain.names import realtime_ledger
 from millrace.realtime.adapters.memory import MemoryRealtime
 from millrace.realtime.application.count_events import RealtimeMetrics
-from millrace.realtime.application.publish import Emission, Publish, Published
+from millrace.realtime.application.publish import Publish, Published
 from millrace.realtime.application.replay import Replay, ReplayPage, ReplayRequest
 from millrace.realtime.application.transcripts import Transcripts
 from millrace.realtime.domain.transcript import materialise
+from millrace.realtime.domain.verdict import Valid
 from millrace.realtime.ports import Watermark
 from millrace.sync.adapters.memory import MemoryIndex
 
-ME = Identity("me", "t", frozenset(), ("session:*",), frozenset({"producer"}), "t")
+ME = Identity("me", "t", frozenset(), ("session:*",), frozenset({"producer", "consumer", "operator"}), "t")
 SESSION = realtime_ledger("t", "s1")
 
 
@@ -47,16 +48,16 @@ class Hub:
         heads = Heads(lambda: 0)
         nonce = lambda: b"%d" % next(self.numbers)  # noqa: E731
         commit = Commit(self.claims, self.log, self.state, heads, in_turn, lambda: 0, nonce, lambda attempt: None)
-        return Publish(commit, in_turn)(identity, [Emission(event, instant(event["ts"])) for event in events])
+        return Publish(commit, in_turn)(identity, [Valid(event, instant(event["ts"])) for event in events])
 
     def replayer(self) -> Replay:
         return Replay(self.log, self.state, self.realtime, Heads(lambda: 0), in_turn)
 
     def replay(self, **asked: Any) -> ReplayPage:
-        return self.replayer()(SESSION, ReplayRequest(**asked))
+        return self.replayer()(ME, "s1", ReplayRequest(**asked))
 
     def transcript(self, **how: Any) -> tuple[list[dict[str, Any]], int]:
-        return Transcripts(self.replayer(), self.projections)(SESSION, **how)
+        return Transcripts(self.replayer(), self.projections)(ME, "s1", **how)
 
 
 def event(id_: str, second: int = 0, session: str = "s1", **changes: Any) -> dict[str, Any]:
@@ -221,8 +222,8 @@ def test_r4_counters_are_right_whoever_counts() -> None:
     hub.publish(event("e1", session="s1"))
     hub.realtime.add("t", {"invalid": 2, "deduped": 1})
     metrics = RealtimeMetrics(hub.log, hub.realtime, hub.realtime, in_turn)
-    assert metrics("t") == {"emitted": 10, "invalid": 2, "deduped": 1}
-    assert metrics("nobody") == {"emitted": 0, "invalid": 0, "deduped": 0}
+    assert metrics(ME) == {"emitted": 10, "invalid": 2, "deduped": 1}
+    assert metrics(replace(ME, tenant="nobody")) == {"emitted": 0, "invalid": 0, "deduped": 0}
 
 
 utterances = st.sampled_from(["u1", "u2", "u3"])

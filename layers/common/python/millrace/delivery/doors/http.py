@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from millrace.delivery.doors.bodies import json_of
 from millrace.ledger.domain.errors import NotFound
 from millrace.runtime import observe
-from millrace.runtime.http import Request, Response
+from millrace.runtime.http import Request, Response, to_json
 from millrace.runtime.requests import whole
 
 if TYPE_CHECKING:
@@ -19,10 +18,6 @@ if TYPE_CHECKING:
 
 MOST_LISTED = 500
 MOST_AFTER_BYTES = 4096
-
-
-def to_json(body: Any) -> str:
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
 def ingest(keep: Ingest, request: Request) -> Response:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from millrace.runtime import observe
-from millrace.runtime.http import Request, Response
+from millrace.runtime.http import Request, Response, to_json
 from millrace.runtime.requests import events_of
 from millrace.streams.application.emit import Emitted, Result
 from millrace.streams.domain.errors import SdkError
-from millrace.streams.doors.http import to_json
 
 if TYPE_CHECKING:
     from millrace.streams.application.emit import Emit
