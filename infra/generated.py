@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from infra import error_docs, realtime_docs
+from infra import error_docs, metric_docs, realtime_docs
 from infra.monitoring import build as monitoring
 from infra.openapi import build as openapi
 
 
 def files() -> dict[Path, str]:
-    return {**openapi.files(), **realtime_docs.files(), **error_docs.files(), **monitoring.files()}
+    return {
+        **openapi.files(),
+        **realtime_docs.files(),
+        **error_docs.files(),
+        **metric_docs.files(),
+        **monitoring.files(),
+    }
 
 
 if __name__ == "__main__":

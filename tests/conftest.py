@@ -6,10 +6,15 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
 from local.emulator import emulator, free_port
+
+# How long an example takes says how busy the machine is, not whether the code is right.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 TOGETHER = ("tests/e2e/", "tests/jobs/")
 """Tests that share one hub, or one Spark: run side by side, one process has them all, in their order."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from millrace.lake import wiring
 from millrace.ledger import wiring as core
+from millrace.ledger.domain.metrics import Metric
 from millrace.runtime import observe
 from millrace.runtime.records import ledgers_of
 
@@ -24,7 +25,13 @@ def handler(event: Mapping[str, Any], context: Any) -> None:
         core.doorbell("ARCHIVE_QUEUE_URL").ring(done.left)
     if done.lost:
         observe.logger().error("pruned_before_archived", events=done.lost)
-    observe.count({"Archived": done.events, "ArchiveObjects": done.objects, "ArchiveLost": done.lost})
+    observe.count(
+        {
+            Metric.EVENTS_ARCHIVED: done.events,
+            Metric.ARCHIVE_OBJECTS: done.objects,
+            Metric.EVENTS_PRUNED_UNARCHIVED: done.lost,
+        }
+    )
     observe.logger().info(
         "archived", ledgers=len(ledgers), objects=done.objects, events=done.events, left=len(done.left)
     )

@@ -8,6 +8,7 @@ from typing import Any
 from millrace.delivery import wiring
 from millrace.delivery.adapters.wakes import wake_of
 from millrace.ledger.domain.errors import Unavailable
+from millrace.ledger.domain.metrics import Metric
 from millrace.runtime import observe
 
 RESERVE_MS = 90_000
@@ -30,7 +31,7 @@ def handler(event: Mapping[str, Any], context: Any) -> None:
             # Given back, the message would hide its target for as long as the queue waits; what was asked for is
             # noted, and the next minute's reminder asks again.
             observe.logger().warning("drain_failed", **said, reason=error.message, details=dict(error.details))
-            observe.count({"DrainFailed": 1}, contract="delivery")
+            observe.count({Metric.DRAINS_FAILED: 1}, contract="delivery")
             continue
         if drained is None:
             observe.logger().info("drain_skipped", **said)
@@ -39,4 +40,5 @@ def handler(event: Mapping[str, Any], context: Any) -> None:
         observe.logger().info(
             "drained", **said, **counts, complete=drained.complete, blocked=drained.blocked, why=drained.detail
         )
-        observe.count({f"Delivery_{name}": count for name, count in counts.items()}, contract="delivery")
+        for status, count in counts.items():
+            observe.count({Metric.DELIVERIES: count}, contract="delivery", status=status)

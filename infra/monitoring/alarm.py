@@ -52,7 +52,7 @@ class Alarm:
                 "AlarmName": {"Fn::Sub": f"${{Hub}}-{self.name}"},
                 "AlarmDescription": f"{self.wrong} {self.do}",
                 "Namespace": self.thing.namespace,
-                "MetricName": self.kind.metric,
+                "MetricName": str(self.kind.metric),
                 "Dimensions": [{"Name": name, "Value": _value(text)} for name, text in self.thing.dimensions.items()],
                 "Statistic": self.kind.statistic,
                 "Period": self.kind.seconds,

@@ -10,15 +10,14 @@ from typing import Any
 from infra.monitoring.hub import Hub
 from infra.monitoring.table import DEAD_LETTERS, LAG, QUEUE_LAG, watched_by
 from infra.monitoring.things import HTTP_API, SOCKET_API, Thing, function, table
+from millrace.ledger.domain.metrics import Metric
 
 COLUMNS = 24
 HEIGHT = 6
 
-EVENTS = "Committed Rejected Emitted Invalid Deduped Archived"
-DELIVERIES = (
-    "Delivery_success Delivery_duplicate Delivery_pending Delivery_rejected Delivery_transient "
-    "Delivery_terminal_failed DrainFailed"
-)
+EVENTS = (Metric.EVENTS_COMMITTED, Metric.EVENTS_DEDUPLICATED, Metric.EVENTS_REFUSED, Metric.EVENTS_ARCHIVED)
+CONTENTION = (Metric.PUTS_LOST, Metric.CLAIMS_RETRIED, Metric.COMMITS_GIVEN_UP)
+DELIVERIES = (Metric.DELIVERIES, Metric.DRAINS_FAILED)
 
 Series = Sequence[Any]
 """A line of a graph, as CloudWatch writes it."""
@@ -62,7 +61,8 @@ def _widgets(hub: Hub) -> list[Widget]:
         Widget("Connections and messages", "Sum", _metrics([SOCKET_API], "ConnectCount", "MessageCount")),
         Widget("WebSocket errors", "Sum", _metrics([SOCKET_API], "ClientError", "IntegrationError", "ExecutionError")),
         Widget("Time to answer a message (ms)", "p95", _percentiles(SOCKET_API, "IntegrationLatency")),
-        Widget("Deliveries", "Sum", _counted("deliveries", DELIVERIES), width=COLUMNS),
+        Widget("Deliveries", "Sum", _counted("deliveries", DELIVERIES), width=COLUMNS // 2),
+        Widget("Writers that met on one ledger", "Sum", _counted("contention", CONTENTION), width=COLUMNS // 2),
     ]
 
 
@@ -79,9 +79,9 @@ def _line(thing: Thing, metric: str) -> Series:
     return [thing.namespace, metric, *dimensions]
 
 
-def _counted(name: str, metrics: str) -> list[Series]:
+def _counted(name: str, metrics: Iterable[Metric]) -> list[Series]:
     """What the hub counts itself, whatever its dimensions."""
-    names = " OR ".join(metrics.split())
+    names = " OR ".join(metrics)
     return [[{"expression": f"SEARCH('Namespace=Millrace MetricName=({names})', 'Sum', 60)", "id": name}]]
 
 

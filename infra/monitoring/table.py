@@ -16,6 +16,7 @@ from infra.monitoring.things import (
     queue,
     table,
 )
+from millrace.ledger.domain.metrics import Metric
 
 FAILURES = Kind("failures", "5xx", threshold=5)
 INTEGRATION_ERRORS = Kind("integration-errors", "IntegrationError", threshold=5)
@@ -24,8 +25,8 @@ ERRORS = Kind("errors", "Errors")
 THROTTLES = Kind("throttles", "Throttles")
 LAG = Kind("lag", "IteratorAge", "Maximum", seconds=60, in_a_row=5)
 SILENCE = Kind("silence", "Invocations", comparison="LessThanThreshold", threshold=1, missing="breaching")
-LOST = Kind("lost", "ArchiveLost")
-FAILED = Kind("failed", "DrainFailed", in_a_row=3)
+LOST = Kind("lost", Metric.EVENTS_PRUNED_UNARCHIVED)
+FAILED = Kind("failed", Metric.DRAINS_FAILED, in_a_row=3)
 QUEUE_LAG = Kind("queue-lag", "ApproximateAgeOfOldestMessage", "Maximum", seconds=60, in_a_row=5, threshold=300)
 DEAD_LETTERS = Kind("dead-letters", "ApproximateNumberOfMessagesVisible", "Maximum")
 READ_THROTTLES = Kind("table-read-throttles", "ReadThrottleEvents", threshold=10)

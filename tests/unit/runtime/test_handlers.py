@@ -464,11 +464,11 @@ def test_emissions_are_counted_as_metrics(capsys: pytest.CaptureFixture[str]) ->
     answer("emit", changed(sample("emit"), {"events": events}))
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     (metric,) = [line for line in lines if "_aws" in line]
-    assert {name: metric[name] for name in ("contract", "Emitted", "Deduped", "Invalid")} == {
+    assert {name: metric[name] for name in ("contract", "EventsCommitted", "EventsDeduplicated", "EventsRefused")} == {
         "contract": "streams",
-        "Emitted": [1],
-        "Deduped": [1],
-        "Invalid": [1],
+        "EventsCommitted": [1],
+        "EventsDeduplicated": [1],
+        "EventsRefused": [1],
     }
 
 

@@ -172,14 +172,18 @@ def test_a_client_cannot_connect_with_the_token_of_another(hub: Hub) -> None:
     assert errors(hub.connect(hub.open(), good, client_id="C2")) == ["auth_failed"]
 
 
-def test_without_the_role_every_door_is_closed(hub: Hub) -> None:
+@pytest.mark.parametrize("tenant", [rights.TENANT, "a tenant that has nothing"])
+def test_without_the_role_every_door_is_closed(tenant: str, hub: Hub) -> None:
     before = stored()
     for door in DOORS:
         for roles in lacking_a_role(door.needs):
-            assert_refused(door, *hub.ask(door, rights.token(**claims_for(door, roles=roles))), REFUSED)
+            token = rights.token(**claims_for(door, roles=roles, tenant=tenant, team_slug="default"))
+            assert_refused(door, *hub.ask(door, token), REFUSED)
     for message in MESSAGES:
         for roles in lacking_a_role(message.needs):
-            heard = hub.say(hub.connected(**claims_for(message, roles=roles)), message.kind, message.payload)
+            heard = hub.say(
+                hub.connected(**claims_for(message, roles=roles, tenant=tenant)), message.kind, message.payload
+            )
             assert errors(heard) == ["forbidden"], (message, heard)
     assert stored() == before
 

@@ -8,6 +8,7 @@ import time
 from functools import cache
 from typing import TYPE_CHECKING
 
+from millrace.runtime import observe
 from millrace.runtime.settings import setting
 
 if TYPE_CHECKING:
@@ -80,7 +81,17 @@ def commit() -> Commit:
     from millrace.ledger.application.commit import Commit
 
     claims = DynamoClaims(dynamodb(), setting("CLAIMS_TABLE"), together())
-    return Commit(claims, log(), state(), heads(), together(), now_ms, lambda: os.urandom(12), pause)
+    return Commit(
+        claims=claims,
+        log=log(),
+        state=state(),
+        heads=heads(),
+        together=together(),
+        clock=now_ms,
+        nonce=lambda: os.urandom(12),
+        pause=pause,
+        tell=observe.tell,
+    )
 
 
 @cache

@@ -10,9 +10,12 @@ from aws_lambda_powertools.logging import Logger
 from millrace.runtime.settings import setting
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from aws_lambda_powertools.metrics import EphemeralMetrics
+
+    from millrace.ledger.domain.metrics import Metric
+    from millrace.ledger.domain.names import Ledger
 
 
 @cache
@@ -20,7 +23,7 @@ def logger() -> Logger:
     return Logger()
 
 
-def count(metrics: dict[str, int], **dimensions: str) -> None:
+def count(metrics: Mapping[Metric, int], **dimensions: str) -> None:
     """Emit counters in CloudWatch's embedded format; zeros are left out."""
     from aws_lambda_powertools.metrics import MetricUnit
 
@@ -33,6 +36,11 @@ def count(metrics: dict[str, int], **dimensions: str) -> None:
     for name, value in present.items():
         emitter.add_metric(name=name, unit=MetricUnit.Count, value=value)
     emitter.flush_metrics()
+
+
+def tell(metric: Metric, ledger: Ledger, number: int) -> None:
+    """What the core tells, counted by contract."""
+    count({metric: number}, contract=ledger.contract)
 
 
 def _metrics() -> EphemeralMetrics:

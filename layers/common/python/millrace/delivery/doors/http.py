@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from millrace.delivery.doors.bodies import json_of
 from millrace.ledger.domain.errors import NotFound
+from millrace.ledger.domain.metrics import Metric
 from millrace.runtime import observe
 from millrace.runtime.http import Request, Response, to_json
 from millrace.runtime.requests import whole
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 
 MOST_LISTED = 500
 MOST_AFTER_BYTES = 4096
+COUNTED = {
+    "success": Metric.EVENTS_COMMITTED,
+    "duplicate": Metric.EVENTS_DEDUPLICATED,
+    "rejected": Metric.EVENTS_REFUSED,
+}
 
 
 def ingest(keep: Ingest, request: Request) -> Response:
@@ -26,9 +32,9 @@ def ingest(keep: Ingest, request: Request) -> Response:
         raise NotFound("There is no such route.")
     identity = request.identity()
     results = keep(identity, json_of(request))
-    counts = {name: sum(one["status"] == name for one in results) for name in ("success", "duplicate", "rejected")}
+    counts = {name: sum(one["status"] == name for one in results) for name in COUNTED}
     request.noted.update(counts)
-    observe.count({name.capitalize(): count for name, count in counts.items()}, contract="delivery")
+    observe.count({COUNTED[name]: count for name, count in counts.items()}, contract="delivery")
     return Response(to_json({"results": results}))
 
 

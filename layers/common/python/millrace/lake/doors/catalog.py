@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from millrace.lake.application.record_catalog import Recorded, Result
+from millrace.ledger.domain.metrics import Metric
 from millrace.runtime import observe
 from millrace.runtime.http import Request, Response, to_json
 from millrace.runtime.requests import events_of
@@ -23,7 +24,10 @@ def record(record_catalog: RecordCatalog, request: Request) -> Response:
     deduped, rejected = sum(result.deduped for result in recorded), len(results) - len(recorded)
     fresh = len(recorded) - deduped
     request.noted.update(domain=domain, recorded=fresh, deduped=deduped, rejected=rejected)
-    observe.count({"Emitted": fresh, "Deduped": deduped, "Invalid": rejected}, contract="catalog")
+    observe.count(
+        {Metric.EVENTS_COMMITTED: fresh, Metric.EVENTS_DEDUPLICATED: deduped, Metric.EVENTS_REFUSED: rejected},
+        contract="catalog",
+    )
     if is_batch:
         answers = [_answer(result, event) for result, event in zip(results, sent, strict=True)]
         return Response(to_json({"results": answers}))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from millrace.ledger.application.heads import FRESH_MS, USABLE_MS, Heads, find_head
 from millrace.ledger.domain.errors import BadRequest, Contention, Throttled
+from millrace.ledger.domain.metrics import Metric, Tell, quiet
 from millrace.ledger.domain.names import Ledger, bucket_end
 from millrace.ledger.domain.page import MAX_PAGE_BYTES, Draft, Origin, Page, Record
 from millrace.ledger.ports import Claims, Log, Run, State, Together
@@ -108,6 +109,7 @@ class Commit:
     nonce: Callable[[], bytes]
     pause: Callable[[int], None]
     """Wait a little before try number n; jitter and scale belong to whoever wires it."""
+    tell: Tell = quiet
 
     def __call__(
         self, ledger: Ledger, drafts: Sequence[Draft], origin: Origin, *, stop_at_conflict: bool = False
@@ -171,6 +173,7 @@ class Commit:
             pending = [id_ for id_ in pending if id_ in claimed.failed]
             if not pending:
                 return created, run
+            self.tell(Metric.CLAIMS_RETRIED, ledger, len(pending))
         raise Throttled("Storage is throttled; nothing of this request was committed. Send the same ids again later.")
 
     def _adopt_claims(self, ledger: Ledger, existed: list[str], seen: dict[str, int]) -> list[str]:
@@ -219,7 +222,9 @@ class Commit:
                 losses = 0
                 continue
             losses += 1
+            self.tell(Metric.PUTS_LOST, ledger, 1)
             if losses >= APPEND_TRIES:
+                self.tell(Metric.COMMITS_GIVEN_UP, ledger, 1)
                 raise Contention("Too many writers on this ledger; send the same ids again.")
             search.examine(winner)
             if losses >= 2 or _weight(winner) > BIG_WINNER_BYTES:

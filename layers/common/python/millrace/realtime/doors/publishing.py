@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from millrace.ledger.domain.errors import Forbidden
+from millrace.ledger.domain.metrics import Metric
 from millrace.realtime.application.publish import Published
 from millrace.realtime.doors.answers import invalid, published
 from millrace.runtime import observe
@@ -48,5 +49,11 @@ def _observe(taken: Taken, tenant: str) -> None:
             observe.logger().warning("realtime_event_validation_failed", errors=result.errors, tenant=tenant)
     if not taken.counted:
         observe.logger().warning("realtime_counters_behind", invalid=taken.invalid, deduped=taken.deduped)
-    counts = {"Emitted": taken.emitted, "Invalid": taken.invalid, "Deduped": taken.deduped}
-    observe.count(counts, contract="realtime")
+    observe.count(
+        {
+            Metric.EVENTS_COMMITTED: taken.emitted,
+            Metric.EVENTS_DEDUPLICATED: taken.deduped,
+            Metric.EVENTS_REFUSED: taken.invalid,
+        },
+        contract="realtime",
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from millrace.ledger.domain.metrics import Metric
 from millrace.runtime import observe
 from millrace.runtime.http import Request, Response, to_json
 from millrace.runtime.requests import events_of
@@ -22,7 +23,10 @@ def emit(commit: Emit, request: Request) -> Response:
     deduped = sum(isinstance(result, Emitted) and result.deduped for result in results)
     emitted = len(results) - len(refused) - deduped
     request.noted.update(emitted=emitted, deduped=deduped, refused=sorted({error.code for error in refused}))
-    observe.count({"Emitted": emitted, "Invalid": len(refused), "Deduped": deduped}, contract="streams")
+    observe.count(
+        {Metric.EVENTS_COMMITTED: emitted, Metric.EVENTS_DEDUPLICATED: deduped, Metric.EVENTS_REFUSED: len(refused)},
+        contract="streams",
+    )
     if is_batch:
         answers = [_answer(result, event) for result, event in zip(results, sent, strict=True)]
         return Response(to_json({"results": answers}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from millrace.ledger.domain.metrics import Metric
 from millrace.runtime import observe
 from millrace.runtime.http import Request, Response, to_json
 
@@ -16,5 +17,7 @@ def submit(commit: Submit, request: Request) -> Response:
     results = commit(identity, project, request.json())
     committed = sum(result["status"] == "committed" for result in results)
     request.noted.update(project=project, committed=committed, rejected=len(results) - committed)
-    observe.count({"Committed": committed, "Rejected": len(results) - committed}, contract="sync")
+    observe.count(
+        {Metric.EVENTS_COMMITTED: committed, Metric.EVENTS_REFUSED: len(results) - committed}, contract="sync"
+    )
     return Response(to_json({"results": results}))
