@@ -7,10 +7,9 @@ from typing import Any
 
 from millrace.lake import wiring
 from millrace.ledger import wiring as core
-from millrace.ledger.adapters.dynamodb.keys import ledger_of
 from millrace.ledger.domain.metrics import Metric
-from millrace.ledger.domain.names import Ledger
 from millrace.runtime import observe
+from millrace.runtime.records import ledgers_of
 
 RESERVE_MS = 90_000
 """Left for finishing one more object; ledgers there is no time for are rung for again."""
@@ -20,8 +19,8 @@ def handler(event: Mapping[str, Any], context: Any) -> None:
     def may_go_on() -> bool:
         return bool(context.get_remaining_time_in_millis() > RESERVE_MS)
 
-    rung = {_ledger(record) for record in event["Records"]}
-    done = wiring.archive_events(may_go_on)([Ledger.to_read(name) for name in sorted(rung)])
+    ledgers = ledgers_of(event)
+    done = wiring.archive_events(may_go_on)(ledgers)
     if done.left:
         core.doorbell("ARCHIVE_QUEUE_URL").ring(done.left)
     if done.lost:
@@ -33,10 +32,6 @@ def handler(event: Mapping[str, Any], context: Any) -> None:
             Metric.EVENTS_PRUNED_UNARCHIVED: done.lost,
         }
     )
-    observe.logger().info("archived", ledgers=len(rung), objects=done.objects, events=done.events, left=len(done.left))
-
-
-def _ledger(record: Mapping[str, Any]) -> str:
-    if "dynamodb" in record:
-        return ledger_of(record["dynamodb"]["Keys"]["b"]["S"])
-    return str(record["body"])
+    observe.logger().info(
+        "archived", ledgers=len(ledgers), objects=done.objects, events=done.events, left=len(done.left)
+    )

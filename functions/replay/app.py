@@ -10,10 +10,10 @@ from typing import Any
 
 from millrace.ledger.domain.errors import NotFound
 from millrace.realtime import wiring
-from millrace.realtime.doors.answers import refuse_reader, to_json
+from millrace.realtime.doors.answers import refuse_reader
 from millrace.realtime.doors.readers import checkpoint, events, metrics, transcript
 from millrace.runtime import bearer
-from millrace.runtime.http import Request, Response, endpoint
+from millrace.runtime.http import Request, Response, endpoint, to_json
 from millrace.runtime.snapstart import before_snapshot
 
 SESSIONS = "/v1/realtime/sessions/{sessionId}"
@@ -37,7 +37,7 @@ def _schemas() -> dict[str, Any]:
 
 ROUTES: dict[str, Callable[[Request], Response]] = {
     f"GET {SESSIONS}/events": lambda request: events(wiring.replay(), request),
-    f"POST {SESSIONS}/checkpoint": lambda request: checkpoint(wiring.realtime_state(), request),
+    f"POST {SESSIONS}/checkpoint": lambda request: checkpoint(wiring.checkpoint(), request),
     f"GET {SESSIONS}/transcript": lambda request: transcript(wiring.transcripts(), request),
     "GET /v1/realtime/metrics": lambda request: metrics(wiring.realtime_metrics(), request),
     "GET /v1/realtime/schemas/{type}": schema,

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 
 from millrace.lake import wiring
+from millrace.lake.doors.retention import read_retention, set_retention
 from millrace.runtime import bearer
 from millrace.runtime.http import Request, Response, endpoint
 from millrace.runtime.snapstart import before_snapshot
 
+SCOPE = "/v1/retention/{contract}/{scope}"
+
 before_snapshot(lambda: (bearer.tokens(), wiring.set_retention()))
 
+ROUTES: dict[str, Callable[[Request], Response]] = {
+    f"PUT {SCOPE}": lambda request: set_retention(wiring.set_retention(), request),
+    f"GET {SCOPE}": lambda request: read_retention(wiring.set_retention(), request),
+}
 
-@endpoint
-def handler(request: Request) -> Response:
-    identity = request.identity()
-    contract, scope = request.path("contract"), request.path("scope")
-    request.noted.update(contract=contract, scope=scope)
-    if request.route.startswith("PUT "):
-        told = wiring.set_retention()(identity, contract, scope, request.json())
-    else:
-        request.only_query()
-        told = wiring.set_retention().read(identity, contract, scope)
-    return Response(json.dumps(told, ensure_ascii=False, separators=(",", ":")))
+handler = endpoint(lambda request: ROUTES[request.route](request))

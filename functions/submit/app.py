@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
-from millrace.ledger.domain.metrics import Metric
-from millrace.runtime import bearer, observe
-from millrace.runtime.http import Request, Response, endpoint
+from millrace.runtime import bearer
+from millrace.runtime.http import endpoint
 from millrace.runtime.snapstart import before_snapshot
 from millrace.sync import wiring
+from millrace.sync.doors.submit import submit
 
 before_snapshot(lambda: (bearer.tokens(), wiring.submit()))
 
-
-@endpoint
-def handler(request: Request) -> Response:
-    identity = request.identity()
-    project = request.path("project")
-    results = wiring.submit()(identity, project, request.json())
-    committed = sum(result["status"] == "committed" for result in results)
-    request.noted.update(project=project, committed=committed, rejected=len(results) - committed)
-    observe.count(
-        {Metric.EVENTS_COMMITTED: committed, Metric.EVENTS_REFUSED: len(results) - committed}, contract="sync"
-    )
-    return Response(json.dumps({"results": results}, ensure_ascii=False, separators=(",", ":")))
+handler = endpoint(lambda request: submit(wiring.submit(), request))

@@ -44,15 +44,13 @@ sys.modules["snapshot_restore_py"] = types.SimpleNamespace(register_before_snaps
 PRELOADED = f"{LOGGER}\nfor preload in preloads:\n    preload()\n{SECRET}"
 LISTED: Mapping[str, str] = {
     "submit": f"{LOGGER}\nobserve._metrics()\n{TOKENS}\n{SYNC}\nwiring.submit()\n{SECRET}",
-    "sync": f"{LOGGER}\n{TOKENS}\n{SYNC}\nwiring.sync()\n{SECRET}",
+    "sync": f"{LOGGER}\n{TOKENS}\n{SYNC}\nwiring.read_project()\n{SECRET}",
     "meta": LOGGER,
     "socket": f"{LOGGER}\n{TOKENS}\n{LIVE}\nwiring.converse()\n{SECRET}",
-    "fan_out": f"{LOGGER}\n{CORE}\ncore.doorbell()\n{LIVE}\nwiring.broadcast(lambda: True)",
+    "fan_out": f"{LOGGER}\n{LIVE}\nwiring.fan_out(lambda: True, lambda ledgers: 0)",
     "index": f"{LOGGER}\n{SYNC}\nwiring.index_partitions(lambda: True)",
     "sweep": f"{LOGGER}\n{CORE}\ncore.sweep(lambda: True)",
-    "publish": (
-        f"{LOGGER}\nobserve._metrics()\n{TOKENS}\n{REALTIME}\nwiring.publish()\nwiring.realtime_state()\n{SECRET}"
-    ),
+    "publish": (f"{LOGGER}\nobserve._metrics()\n{TOKENS}\n{REALTIME}\nwiring.take_events()\n{SECRET}"),
     "replay": f"{LOGGER}\n{TOKENS}\n{REALTIME}\nwiring.transcripts()\nwiring.realtime_metrics()\n{SECRET}",
     "emit": f"{LOGGER}\nobserve._metrics()\n{TOKENS}\n{STREAMS}\nwiring.emit()\n{STREAM_SECRET}",
     "poll": f"{LOGGER}\n{TOKENS}\n{STREAMS}\nwiring.poll()\n{STREAM_SECRET}",

@@ -9,10 +9,12 @@ from typing import Any
 
 from millrace.ledger.adapters.memory import MemoryLog, in_turn
 from millrace.ledger.domain import strict_json
-from millrace.realtime.application.publish import Emission, Publish
-from millrace.realtime.doors.answers import published, to_json
+from millrace.realtime.application.publish import Publish
+from millrace.realtime.domain.verdict import Valid
+from millrace.realtime.doors.answers import published
 from millrace.realtime.doors.registry import TYPES
-from millrace.realtime.doors.validate import Valid, validate
+from millrace.realtime.doors.validate import validate
+from millrace.runtime.http import to_json
 from millrace.runtime.requests import events_of
 from tests.bench.cpu import MAX_BYTES, memory_commit
 from tests.bench.events import IDENTITY
@@ -66,7 +68,7 @@ def _publishing() -> Callable[[bytes], str]:
     def one(body: bytes) -> str:
         events, _ = events_of(strict_json.parse(body, MAX_BYTES))
         checked = [validate(event) for event in events]
-        valid = [Emission(one.event, one.instant) for one in checked if isinstance(one, Valid)]
+        valid = [one for one in checked if isinstance(one, Valid)]
         answers = [published(result) for result in publish(IDENTITY, valid)]
         assert len(answers) == len(events)
         return to_json([answer for _, answer in answers])

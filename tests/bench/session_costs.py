@@ -127,7 +127,7 @@ class Reader:
         return Replayed(counts, 1, len(page.events), self.rig.tally.rounds.spent - self.heads.known_at)
 
     def _page(self, asked: ReplayRequest) -> ReplayPage:
-        return self.replay(self.session, asked)
+        return self.replay.page(self.session, asked)
 
 
 def reader(rig: Rig, session: Ledger) -> Reader:
@@ -169,7 +169,7 @@ def transcripts(rig: Rig, utterances: int) -> dict[str, Counts]:
 
     def read() -> Counts:
         with rig.tally.measured() as counts:
-            lines, _ = Transcripts(reader(rig, session).replay, _projections(rig))(session)
+            lines, _ = Transcripts(reader(rig, session).replay, _projections(rig)).of_session(session)
         assert len([line for line in lines if line["utteranceId"] in wanted]) == utterances
         return counts
 

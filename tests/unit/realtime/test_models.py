@@ -13,8 +13,9 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from infra.realtime_docs import files
+from millrace.realtime.domain.verdict import Invalid, Valid
 from millrace.realtime.doors.registry import FAMILIES, TYPES, schema
-from millrace.realtime.doors.validate import Invalid, Valid, validate
+from millrace.realtime.doors.validate import validate
 
 ROOT = Path(__file__).parents[3]
 

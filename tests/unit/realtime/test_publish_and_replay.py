@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import random
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -16,18 +17,21 @@ from millrace.ledger.application.commit import Commit
 from millrace.ledger.application.heads import Heads
 from millrace.ledger.application.prune import Prune
 from millrace.ledger.domain.access import Identity
+from millrace.ledger.domain.errors import Unavailable
 from millrace.ledger.domain.instants import instant
 from millrace.ledger.domain.names import realtime_ledger
 from millrace.realtime.adapters.memory import MemoryRealtime
 from millrace.realtime.application.count_events import RealtimeMetrics
-from millrace.realtime.application.publish import Emission, Publish, Published
+from millrace.realtime.application.publish import Publish, Published
 from millrace.realtime.application.replay import Replay, ReplayPage, ReplayRequest
+from millrace.realtime.application.take_events import TakeEvents
 from millrace.realtime.application.transcripts import Transcripts
 from millrace.realtime.domain.transcript import materialise
+from millrace.realtime.domain.verdict import Invalid, Valid
 from millrace.realtime.ports import Watermark
 from millrace.sync.adapters.memory import MemoryIndex
 
-ME = Identity("me", "t", frozenset(), ("session:*",), frozenset({"producer"}), "t")
+ME = Identity("me", "t", frozenset(), ("session:*",), frozenset({"producer", "consumer", "operator"}), "t")
 SESSION = realtime_ledger("t", "s1")
 
 
@@ -43,20 +47,22 @@ class Hub:
         self.realtime = MemoryRealtime(self.state)
         self.projections = MemoryProjections()
 
-    def publish(self, *events: dict[str, Any], identity: Identity = ME) -> list[Published]:
+    def commit(self) -> Commit:
         heads = Heads(lambda: 0)
         nonce = lambda: b"%d" % next(self.numbers)  # noqa: E731
-        commit = Commit(self.claims, self.log, self.state, heads, in_turn, lambda: 0, nonce, lambda attempt: None)
-        return Publish(commit, in_turn)(identity, [Emission(event, instant(event["ts"])) for event in events])
+        return Commit(self.claims, self.log, self.state, heads, in_turn, lambda: 0, nonce, lambda attempt: None)
+
+    def publish(self, *events: dict[str, Any], identity: Identity = ME) -> list[Published]:
+        return Publish(self.commit(), in_turn)(identity, [Valid(event, instant(event["ts"])) for event in events])
 
     def replayer(self) -> Replay:
         return Replay(self.log, self.state, self.realtime, Heads(lambda: 0), in_turn)
 
     def replay(self, **asked: Any) -> ReplayPage:
-        return self.replayer()(SESSION, ReplayRequest(**asked))
+        return self.replayer()(ME, "s1", ReplayRequest(**asked))
 
     def transcript(self, **how: Any) -> tuple[list[dict[str, Any]], int]:
-        return Transcripts(self.replayer(), self.projections)(SESSION, **how)
+        return Transcripts(self.replayer(), self.projections)(ME, "s1", **how)
 
 
 def event(id_: str, second: int = 0, session: str = "s1", **changes: Any) -> dict[str, Any]:
@@ -221,8 +227,28 @@ def test_r4_counters_are_right_whoever_counts() -> None:
     hub.publish(event("e1", session="s1"))
     hub.realtime.add("t", {"invalid": 2, "deduped": 1})
     metrics = RealtimeMetrics(hub.log, hub.realtime, hub.realtime, in_turn)
-    assert metrics("t") == {"emitted": 10, "invalid": 2, "deduped": 1}
-    assert metrics("nobody") == {"emitted": 0, "invalid": 0, "deduped": 0}
+    assert metrics(ME) == {"emitted": 10, "invalid": 2, "deduped": 1}
+    assert metrics(replace(ME, tenant="nobody")) == {"emitted": 0, "invalid": 0, "deduped": 0}
+
+
+class Unreachable(MemoryRealtime):
+    def add(self, tenant: str, counts: Mapping[str, int]) -> None:
+        raise Unavailable("The counters are out of reach.")
+
+
+@pytest.mark.parametrize(("counters", "counted"), [(MemoryRealtime, True), (Unreachable, False)])
+def test_r4_a_request_is_counted_and_counters_out_of_reach_cost_no_event(
+    counters: type[MemoryRealtime], counted: bool
+) -> None:
+    hub = Hub()
+    kept = counters(hub.state)
+    invalid = Invalid([{"pointer": "/type", "message": "is required"}])
+    verdicts: dict[str, Valid | Invalid] = {"a": Valid(event("a"), 0), "b": invalid}
+    taken = TakeEvents(verdicts.__getitem__, Publish(hub.commit(), in_turn), kept)(ME, ["a", "b", "a"])
+    assert [taken.emitted, taken.invalid, taken.deduped, taken.counted] == [1, 1, 1, counted]
+    assert taken.results[1] is invalid
+    assert ids(hub.replay(after_sequence=0)) == ["a"]
+    assert kept.read("t") == ({"invalid": 1, "deduped": 1} if counted else {})
 
 
 utterances = st.sampled_from(["u1", "u2", "u3"])

@@ -8,6 +8,7 @@ import json
 import re
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -77,6 +78,12 @@ def answer(name: str, event: dict[str, Any], status: int = 200) -> Any:
 
 @pytest.fixture(autouse=True)
 def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with deployment(monkeypatch):
+        yield
+
+
+@contextmanager
+def deployment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Tables, queues and settings of a deployment, and a token that is taken for what it says."""
     with mock_aws():
         forget_wiring()

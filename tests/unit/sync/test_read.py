@@ -37,7 +37,7 @@ SOME = Identity("me", "default", frozenset({"demo"}), ("a", "team/*"), frozenset
 )
 def test_a_mistake_names_its_field(body: Any, field: str) -> None:
     with pytest.raises(BadRequest) as caught:
-        check_sync(body, ALL)
+        check_sync(body, ALL, "demo")
     assert caught.value.details["field"] == field
 
 
@@ -45,19 +45,22 @@ def test_a_mistake_names_its_field(body: Any, field: str) -> None:
     ("asked", "given"), [(None, 500), (1, 50), (-5, 50), (50, 50), (777, 777), (1000, 1000), (10**9, 1000)]
 )
 def test_s6_limit_is_coerced_into_its_bounds(asked: int | None, given: int) -> None:
-    assert check_sync({"since_committed_id": 0, "limit": asked}, ALL).limit == given
+    assert check_sync({"since_committed_id": 0, "limit": asked}, ALL, "demo").limit == given
 
 
 def test_s7_one_unauthorised_partition_forbids_the_whole_sync() -> None:
-    assert check_sync({"since_committed_id": 0, "partitions": ["team/x", "a"]}, SOME).partitions == ["a", "team/x"]
+    assert check_sync({"since_committed_id": 0, "partitions": ["team/x", "a"]}, SOME, "demo").partitions == [
+        "a",
+        "team/x",
+    ]
     with pytest.raises(Forbidden):
-        check_sync({"since_committed_id": 0, "partitions": ["a", "b"]}, SOME)
+        check_sync({"since_committed_id": 0, "partitions": ["a", "b"]}, SOME, "demo")
 
 
 def test_the_whole_project_needs_a_token_for_every_partition() -> None:
-    assert check_sync({"since_committed_id": 0}, ALL).partitions is None
+    assert check_sync({"since_committed_id": 0}, ALL, "demo").partitions is None
     with pytest.raises(Forbidden):
-        check_sync({"since_committed_id": 0}, SOME)
+        check_sync({"since_committed_id": 0}, SOME, "demo")
 
 
 def test_a_page_goes_out_as_json_with_the_stored_body_inside() -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_sqs import SQSClient
 
     from millrace.ledger.adapters.dynamodb.log import DynamoLog
     from millrace.ledger.adapters.dynamodb.state import DynamoState
@@ -94,11 +95,17 @@ def commit() -> Commit:
 
 
 @cache
-def doorbell(queue: str = "INDEX_QUEUE_URL") -> Doorbell:
-    from millrace.ledger.adapters.doorbell import SqsDoorbell
+def sqs() -> SQSClient:
     from millrace.runtime.clients import sqs_client
 
-    return SqsDoorbell(sqs_client(), setting(queue))
+    return sqs_client()
+
+
+@cache
+def doorbell(queue: str = "INDEX_QUEUE_URL") -> Doorbell:
+    from millrace.ledger.adapters.doorbell import SqsDoorbell
+
+    return SqsDoorbell(sqs(), setting(queue))
 
 
 def sweep(may_go_on: Callable[[], bool]) -> Sweep:

@@ -98,6 +98,11 @@ class Subscriptions(Protocol):
         """Forget one subscription of a connection, or all. Idempotent."""
 
 
+class Wakes(Protocol):
+    def __call__(self, ledgers: Sequence[str], /) -> object:
+        """Wake whoever has these ledgers delivered. Raises `Unavailable` when somebody may have slept on."""
+
+
 class Wire(Protocol):
     def post(self, connection: str, text: str) -> bool:
         """Send a message; False when the connection is gone. Raises `Unavailable` when it may have arrived or not."""

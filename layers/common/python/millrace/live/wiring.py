@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from millrace.live.adapters.socket_wire import ApiGatewayWire
     from millrace.live.application.broadcast import Broadcast
     from millrace.live.application.converse import Converse
+    from millrace.live.application.fan_out import FanOut
+    from millrace.live.ports import Wakes
 
 
 @cache
@@ -85,4 +87,17 @@ def broadcast(may_go_on: Callable[[], bool]) -> Broadcast:
         live_events.Renderer(),
         lambda to: live_events.expired(to.dialect, to.project),
         may_go_on,
+    )
+
+
+def fan_out(may_go_on: Callable[[], bool], wake_targets: Wakes) -> FanOut:
+    """Delivery is another room: whoever calls brings the way to wake its targets."""
+    from millrace.live.application.fan_out import FanOut
+
+    return FanOut(
+        index=core.doorbell(),
+        rest=core.doorbell("WAKE_QUEUE_URL"),
+        wake_targets=wake_targets,
+        broadcast=broadcast(may_go_on),
+        may_go_on=may_go_on,
     )

@@ -10,9 +10,11 @@ from millrace.runtime.settings import setting
 
 if TYPE_CHECKING:
     from millrace.realtime.adapters.dynamodb import DynamoRealtime
+    from millrace.realtime.application.checkpoint import Checkpoint
     from millrace.realtime.application.count_events import RealtimeMetrics
     from millrace.realtime.application.publish import Publish
     from millrace.realtime.application.replay import Replay
+    from millrace.realtime.application.take_events import TakeEvents
     from millrace.realtime.application.transcripts import Transcripts
 
 
@@ -28,6 +30,21 @@ def publish() -> Publish:
     from millrace.realtime.application.publish import Publish
 
     return Publish(core.commit(), core.together())
+
+
+@cache
+def take_events() -> TakeEvents:
+    from millrace.realtime.application.take_events import TakeEvents
+    from millrace.realtime.doors.validate import validate
+
+    return TakeEvents(validate, publish(), realtime_state())
+
+
+@cache
+def checkpoint() -> Checkpoint:
+    from millrace.realtime.application.checkpoint import Checkpoint
+
+    return Checkpoint(realtime_state())
 
 
 @cache

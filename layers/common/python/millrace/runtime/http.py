@@ -108,6 +108,10 @@ class Request:
             raise BadRequest("The body is not valid base64.", field="body") from error
 
 
+def to_json(body: Any) -> str:
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+
+
 def endpoint(
     answer: Callable[[Request], Response], refuse: Callable[[MillraceError], Response] | None = None
 ) -> Callable[[Mapping[str, Any], Any], Answer]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from millrace.sync.adapters.dynamodb import DynamoIndex
     from millrace.sync.application.index_partitions import IndexPartitions
+    from millrace.sync.application.read_project import ReadProject
     from millrace.sync.application.submit import Submit
     from millrace.sync.application.sync import Sync
 
@@ -37,6 +38,13 @@ def sync() -> Sync:
     from millrace.sync.application.sync import Sync
 
     return Sync(core.log(), core.state(), partition_index(), core.heads(), core.together())
+
+
+@cache
+def read_project() -> ReadProject:
+    from millrace.sync.application.read_project import ReadProject
+
+    return ReadProject(sync())
 
 
 def index_partitions(may_go_on: Callable[[], bool]) -> IndexPartitions:

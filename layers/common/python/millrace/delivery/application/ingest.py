@@ -7,8 +7,7 @@ from typing import Any
 
 from millrace.delivery.domain.inbox import DUPLICATE, REJECTED, SUCCESS, Result, check_batch, journal, merged, told
 from millrace.ledger.application.commit import Commit, Outcome
-from millrace.ledger.domain.access import PRODUCER, Identity
-from millrace.ledger.domain.errors import Forbidden
+from millrace.ledger.domain.access import PRODUCER, Identity, team_partition
 from millrace.ledger.domain.page import Draft, Origin
 
 TAKEN = "event_id is taken by an event with other content"
@@ -21,8 +20,7 @@ class Ingest:
     def __call__(self, identity: Identity, body: Any) -> list[Result]:
         """One result per event, in order. The journal is that of the token's team."""
         identity.require(PRODUCER)
-        if not identity.reaches(f"team:{identity.team_slug}"):
-            raise Forbidden("The token does not reach its team's journal.", field="team_slug")
+        identity.require_reach(team_partition(identity.team_slug), "its team's journal", field="team_slug")
         checked = check_batch(body)
         drafts = [one for one in checked if isinstance(one, Draft)]
         ledger = journal(identity.tenant, identity.team_slug)

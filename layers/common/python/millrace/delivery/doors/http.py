@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from millrace.delivery.doors.bodies import json_of
 from millrace.ledger.domain.errors import NotFound
 from millrace.ledger.domain.metrics import Metric
 from millrace.runtime import observe
-from millrace.runtime.http import Request, Response
+from millrace.runtime.http import Request, Response, to_json
 from millrace.runtime.requests import whole
 
 if TYPE_CHECKING:
@@ -25,10 +24,6 @@ COUNTED = {
     "duplicate": Metric.EVENTS_DEDUPLICATED,
     "rejected": Metric.EVENTS_REFUSED,
 }
-
-
-def to_json(body: Any) -> str:
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
 def ingest(keep: Ingest, request: Request) -> Response:

@@ -8,8 +8,8 @@ from typing import Any
 
 from millrace.lake.domain.catalog import check_event, draft
 from millrace.ledger.application.commit import Commit, Outcome
-from millrace.ledger.domain.access import MAX_NAME_BYTES, PRODUCER, Identity
-from millrace.ledger.domain.errors import BadRequest, Conflict, Forbidden, Rejected
+from millrace.ledger.domain.access import MAX_NAME_BYTES, PRODUCER, Identity, catalog_partition
+from millrace.ledger.domain.errors import BadRequest, Conflict, Rejected
 from millrace.ledger.domain.names import catalog_ledger
 from millrace.ledger.domain.page import Draft, Origin
 
@@ -36,8 +36,7 @@ class RecordCatalog:
         identity.require(PRODUCER)
         if not domain.strip() or len(domain.encode()) > MAX_NAME_BYTES:
             raise BadRequest(f"domain must be a non-blank string of at most {MAX_NAME_BYTES} bytes.", field="domain")
-        if not identity.reaches(f"catalog:{domain}"):
-            raise Forbidden("The token does not reach this domain.", field="domain")
+        identity.require_reach(catalog_partition(domain), "this domain", field="domain")
         checked = [_checked(event) for event in events]
         drafts = [one for one in checked if isinstance(one, Draft)]
         ledger = catalog_ledger(identity.tenant, domain)

@@ -10,12 +10,24 @@ from millrace.lake.domain.retention import WHOLE
 from millrace.lake.domain.retention_rules import Rule, Scope, check_change, check_scope
 from millrace.lake.ports.retention import Policies
 from millrace.ledger.application.heads import Heads, newest
-from millrace.ledger.domain.access import OPERATOR, Identity
-from millrace.ledger.domain.errors import BadRequest, Conflict, Forbidden
+from millrace.ledger.domain.access import (
+    OPERATOR,
+    Identity,
+    catalog_partition,
+    runtime_partition,
+    session_partition,
+    team_partition,
+)
+from millrace.ledger.domain.errors import BadRequest, Conflict
 from millrace.ledger.domain.names import INDEXED, Ledger
 from millrace.ledger.ports import Log, State
 
-NAMED = {"realtime": "session", "streams": "runtime", "catalog": "catalog", "delivery": "team"}
+PARTITIONS = {
+    "realtime": session_partition,
+    "streams": runtime_partition,
+    "catalog": catalog_partition,
+    "delivery": team_partition,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +58,8 @@ class SetRetention:
         scope = check_scope(identity.tenant, contract, text)
         if contract == "sync":
             identity.require_project(text)
-        elif not identity.reaches(f"{NAMED[contract]}:{_name(scope)}"):
-            raise Forbidden("The token does not reach this scope.", field="scope")
+        else:
+            identity.require_reach(PARTITIONS[contract](_name(scope)), "this scope", field="scope")
         return scope
 
     def _check_watermark(self, scope: Scope, position: int) -> None:

@@ -57,6 +57,27 @@ class Identity:
         if project not in self.projects:
             raise Forbidden("The token does not name this project.", field="project")
 
+    def require_reach(self, partition: str, what: str, field: str) -> None:
+        """`what` names the partition in the refusal, `field` is where the request named it."""
+        if not self.reaches(partition):
+            raise Forbidden(f"The token does not reach {what}.", field=field)
+
+
+def session_partition(session_id: str) -> str:
+    return f"session:{session_id}"
+
+
+def runtime_partition(runtime_id: str) -> str:
+    return f"runtime:{runtime_id}"
+
+
+def catalog_partition(domain: str) -> str:
+    return f"catalog:{domain}"
+
+
+def team_partition(team_slug: str) -> str:
+    return f"team:{team_slug}"
+
 
 def _name(claims: Mapping[str, Any], claim: str, default: str | None = None) -> str:
     value = claims.get(claim, default)

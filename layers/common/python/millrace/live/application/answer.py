@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from millrace.ledger.application.heads import find_head
-from millrace.ledger.domain.access import CONSUMER, Identity
+from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.errors import AuthFailed, BadRequest, Forbidden
 from millrace.ledger.domain.names import Ledger, split_key
 from millrace.ledger.domain.page import Event
@@ -111,10 +111,9 @@ class Answers:
     def on_sync(self, connection: Connection, payload: Mapping[str, Any], msg_id: Any) -> Answer:
         """A cycle begins with the subscription made durable, then the head is read, then the pages (S11)."""
         identity = _identity(connection)
-        identity.require(CONSUMER)
         if payload.get("project") not in (None, connection.project):
             raise Forbidden("This connection is for another project.", field="project")
-        asked = check_sync(payload, identity)
+        asked = check_sync(payload, identity, connection.project)
         partitions = None if asked.partitions is None else tuple(asked.partitions)
         ledger = self.ledger_of(connection)
         cycle, sync_to = connection.cycle, None
@@ -136,7 +135,7 @@ class Answers:
         wanted = partitions
         if payload.get("subscription_partitions") is not None:
             asked = {"since_committed_id": 0, "partitions": payload["subscription_partitions"]}
-            wanted = tuple(check_sync(asked, _identity(connection)).partitions or ())
+            wanted = tuple(check_sync(asked, _identity(connection), connection.project).partitions or ())
         committed = self.sync.state.marks(ledger).hint
         self.subscriptions.add(_subscription(connection, SYNC, ledger, wanted, committed))
 
@@ -213,8 +212,7 @@ def _project(asked: Any, identity: Identity) -> str:
         return next(iter(identity.projects))
     if not isinstance(asked, str) or not asked:
         raise BadRequest("connect needs a project: the token names several or none.", field="project")
-    if asked not in identity.projects:
-        raise Forbidden("The token does not name this project.", field="project")
+    identity.require_project(asked)
     return asked
 
 

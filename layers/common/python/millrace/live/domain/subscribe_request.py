@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from millrace.ledger.domain.access import CONSUMER, MAX_NAME_BYTES, Identity
-from millrace.ledger.domain.errors import BadRequest, Forbidden
+from millrace.ledger.domain.access import CONSUMER, MAX_NAME_BYTES, Identity, runtime_partition, session_partition
+from millrace.ledger.domain.errors import BadRequest
 from millrace.ledger.domain.kinds import kind_of
 from millrace.ledger.domain.names import Ledger, realtime_ledger, stream_ledger
 
 MAX_POSITION = 2**53 - 1
+SUBJECT = "what this subscribes to"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ def check_subscribe(payload: Mapping[str, Any], identity: Identity) -> Subscribe
     kind = payload.get("kind")
     if kind == "session":
         session = _name(payload, "session_id")
-        _require(identity, f"session:{session}")
+        identity.require_reach(session_partition(session), SUBJECT, field="kind")
         after = payload.get("after_sequence", 0)
         if isinstance(after, bool) or not isinstance(after, int) or not 0 <= after <= MAX_POSITION:
             raise BadRequest(
@@ -40,7 +41,7 @@ def check_subscribe(payload: Mapping[str, Any], identity: Identity) -> Subscribe
         return SubscribeRequest(realtime_ledger(identity.tenant, session), lambda _floor, _head: after, False)
     if kind == "stream":
         runtime, stream = (_path_name(payload, field) for field in ("runtime_id", "stream_id"))
-        _require(identity, f"runtime:{runtime}")
+        identity.require_reach(runtime_partition(runtime), SUBJECT, field="kind")
         start, cursor = payload.get("start", "snapshot"), payload.get("cursor")
         if not isinstance(start, str) or start not in STARTS:
             raise BadRequest(f"start must be one of {', '.join(STARTS)}.", field="start", value_class=kind_of(start))
@@ -80,8 +81,3 @@ def _path_name(payload: Mapping[str, Any], field: str) -> str:
     if "%" in value or "/" in value:
         raise BadRequest(f"{field} must not contain % or /.", field=field, value_class=kind_of(value))
     return value
-
-
-def _require(identity: Identity, partition: str) -> None:
-    if not identity.reaches(partition):
-        raise Forbidden("The token does not reach what this subscribes to.", field="kind")

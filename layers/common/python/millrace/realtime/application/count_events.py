@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from millrace.ledger.application.heads import find_head
+from millrace.ledger.domain.access import CONSUMER, Identity
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.ports import Log, Together
 from millrace.realtime.ports import Counters, Sessions
@@ -20,11 +21,12 @@ class RealtimeMetrics:
     counters: Counters
     together: Together
 
-    def __call__(self, tenant: str) -> dict[str, int]:
-        """A session's sequences are gapless, so its head is the number of its events."""
-        ledgers = list(self.sessions.of_tenant(tenant))
+    def __call__(self, identity: Identity) -> dict[str, int]:
+        """Of the bearer's tenant. A session's sequences are gapless, so its head is the number of its events."""
+        identity.require(CONSUMER)
+        ledgers = list(self.sessions.of_tenant(identity.tenant))
         heads = self.together([partial(self._head, ledger) for ledger in ledgers]) if ledgers else []
-        kept = self.counters.read(tenant)
+        kept = self.counters.read(identity.tenant)
         return {"emitted": sum(heads), INVALID: kept.get(INVALID, 0), DEDUPED: kept.get(DEDUPED, 0)}
 
     def _head(self, ledger: Ledger) -> int:

@@ -9,21 +9,14 @@ from functools import partial
 from typing import Any
 
 from millrace.ledger.application.commit import Commit, Outcome
-from millrace.ledger.domain.access import PRODUCER, Identity
+from millrace.ledger.domain.access import PRODUCER, Identity, session_partition
 from millrace.ledger.domain.canonical import canonical, digest
 from millrace.ledger.domain.names import realtime_ledger
 from millrace.ledger.domain.page import MAX_PAGE_BYTES, Draft, Origin
 from millrace.ledger.ports import Together
+from millrace.realtime.domain.verdict import Valid
 
 MAX_EVENT_BYTES = 96 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Emission:
-    """A valid event and the instant of its `ts`, by which it is compared."""
-
-    event: Mapping[str, Any]
-    instant: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +33,7 @@ class Publish:
     commit: Commit
     together: Together
 
-    def __call__(self, identity: Identity, emissions: Sequence[Emission]) -> list[Published]:
+    def __call__(self, identity: Identity, emissions: Sequence[Valid]) -> list[Published]:
         """One result per event. Sessions do not wait for each other; within one the order given is kept."""
         identity.require(PRODUCER)
         results: list[Published | None] = [None] * len(emissions)
@@ -50,7 +43,7 @@ class Publish:
         for number, emission in enumerate(emissions):
             session, id_ = emission.event["sessionId"], emission.event["eventId"]
             draft = _draft(emission)
-            if not identity.reaches(f"session:{session}"):
+            if not identity.reaches(session_partition(session)):
                 results[number] = Published(problem="forbidden")
             elif draft.weight > min(MAX_EVENT_BYTES, MAX_PAGE_BYTES):
                 results[number] = Published(problem="too_large")
@@ -77,14 +70,14 @@ class Publish:
         return [result for result in results if result is not None]
 
 
-def _draft(emission: Emission) -> Draft:
+def _draft(emission: Valid) -> Draft:
     """Two spellings of one instant are the same content."""
     event = emission.event
     content = canonical({**event, "ts": emission.instant})
     return Draft(event["eventId"], digest(content), canonical(dict(event)))
 
 
-def _published(emission: Emission, outcome: Outcome, *, repeated: bool) -> Published:
+def _published(emission: Valid, outcome: Outcome, *, repeated: bool) -> Published:
     if outcome.position is None:
         return Published(problem="conflict")
     deduped = repeated or not outcome.fresh

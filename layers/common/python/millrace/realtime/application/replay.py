@@ -14,12 +14,14 @@ from typing import Any
 
 from millrace.ledger.application.heads import Heads, newest
 from millrace.ledger.application.read_log import ReadLog
+from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.canonical import escaped_bytes
 from millrace.ledger.domain.errors import BadRequest
 from millrace.ledger.domain.instants import instant
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.domain.page import Event
 from millrace.ledger.ports import Log, State, Together
+from millrace.realtime.domain.session_access import readable_session
 from millrace.realtime.ports import Checkpoints, Watermark
 
 MAX_SORTED = 20_000
@@ -57,7 +59,11 @@ class Replay:
     heads: Heads
     together: Together
 
-    def __call__(self, session: Ledger, asked: ReplayRequest) -> ReplayPage:
+    def __call__(self, identity: Identity, session_id: str, asked: ReplayRequest) -> ReplayPage:
+        return self.page(readable_session(identity, session_id), asked)
+
+    def page(self, session: Ledger, asked: ReplayRequest) -> ReplayPage:
+        """For callers within the hub, who have the right already."""
         watermark = asked.watermark
         if asked.after_sequence is not None:
             return self._by_sequence(session, asked.after_sequence, asked.limit, None)

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from millrace.ledger.domain.access import OPERATOR, Identity
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.ports import Projection, Projections
 from millrace.realtime.application.replay import Replay
+from millrace.realtime.domain.session_access import readable_session
 from millrace.realtime.domain.transcript import Transcript, lines, merge
 
 STORE_AFTER = 20
@@ -20,7 +22,16 @@ class Transcripts:
     replay: Replay
     projections: Projections
 
-    def __call__(self, session: Ledger, *, rebuild: bool = False) -> tuple[list[dict[str, Any]], int]:
+    def __call__(
+        self, identity: Identity, session_id: str, *, rebuild: bool = False
+    ) -> tuple[list[dict[str, Any]], int]:
+        """The transcript, and the sequence it is taken at. To rebuild it is an operator's work."""
+        session = readable_session(identity, session_id)
+        if rebuild:
+            identity.require(OPERATOR)
+        return self.of_session(session, rebuild=rebuild)
+
+    def of_session(self, session: Ledger, *, rebuild: bool = False) -> tuple[list[dict[str, Any]], int]:
         """The transcript, and the sequence it is taken at. Progress is stored on the way, so a long one gets done.
 
         `rebuild` reads the whole log again; what was pruned from it is kept from the stored projection.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ from millrace.ledger.domain.errors import BadRequest, MillraceError, TooLarge
 from millrace.realtime.application.publish import Published
 from millrace.realtime.application.replay import ReplayPage
 from millrace.realtime.ports import Watermark
-from millrace.runtime.http import Response, refusal
+from millrace.runtime.http import Response, refusal, to_json
 
 INVALID = "INVALID_REALTIME_EVENT"
 
@@ -19,10 +18,6 @@ PROBLEMS: Mapping[str, tuple[int, str, str]] = {
     "forbidden": (403, "FORBIDDEN", "The token does not reach this session."),
     "too_large": (413, "EVENT_TOO_LARGE", "An event may take 96 KiB."),
 }
-
-
-def to_json(body: Any) -> str:
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
 def invalid(errors: Sequence[Mapping[str, str]]) -> dict[str, Any]:

@@ -5,26 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from millrace.ledger.domain.access import CONSUMER, MAX_NAME_BYTES, Identity
-from millrace.ledger.domain.errors import BadRequest, Forbidden
+from millrace.ledger.domain.access import MAX_NAME_BYTES
+from millrace.ledger.domain.errors import BadRequest
 from millrace.ledger.domain.instants import instant
 from millrace.ledger.domain.kinds import kind_of
-from millrace.ledger.domain.names import Ledger, realtime_ledger
 from millrace.realtime.application.replay import ReplayRequest
 from millrace.realtime.ports import Watermark
 from millrace.runtime.requests import whole
 
 LIMIT_DEFAULT, LIMIT_MAX = 100, 500
 MAX_SEQUENCE = 2**53 - 1
-
-
-def session_of(identity: Identity, session_id: str) -> Ledger:
-    identity.require(CONSUMER)
-    if not session_id or len(session_id.encode()) > MAX_NAME_BYTES:
-        raise BadRequest(f"sessionId must be a string of 1 to {MAX_NAME_BYTES} bytes.", field="sessionId")
-    if not identity.reaches(f"session:{session_id}"):
-        raise Forbidden("The token does not reach this session.", field="sessionId")
-    return realtime_ledger(identity.tenant, session_id)
 
 
 def replay_of(query: Callable[[str], str | None]) -> ReplayRequest:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from millrace.ledger.domain.instants import instant
 from millrace.ledger.domain.kinds import kind_of
+from millrace.realtime.domain.verdict import Invalid, Valid
 from millrace.realtime.doors.registry import FAMILIES, MAX_BYTES, TYPES, VERSION, family_of, types_of
 
 LEGACY: Mapping[str, str] = {"ts": "timestamp", "schemaVersion": "version"}
@@ -17,21 +17,6 @@ MAX_NAMED_KEYS = 20
 
 _VERSION = re.compile(VERSION)
 _NAMEABLE = re.compile(r"[0-9A-Za-z.+-]{1,32}")
-
-
-@dataclass(frozen=True, slots=True)
-class Valid:
-    """The event under its six canonical keys, its values as sent, and the instant of `ts` in nanoseconds."""
-
-    event: dict[str, Any]
-    instant: int
-
-
-@dataclass(frozen=True, slots=True)
-class Invalid:
-    """Every error as `{pointer, message}`: the JSON Pointer of the place as it was sent, and a text without values."""
-
-    errors: list[dict[str, str]]
 
 
 def validate(raw: Any) -> Valid | Invalid:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from millrace.ledger.domain.access import CONSUMER, PRODUCER, Identity
-from millrace.ledger.domain.errors import Forbidden
+from millrace.ledger.domain.access import CONSUMER, PRODUCER, Identity, runtime_partition
 from millrace.streams.domain.envelope import check_id
 from millrace.streams.domain.errors import InvalidState
 from millrace.streams.domain.negotiate import Negotiated, negotiate
@@ -15,8 +14,7 @@ from millrace.streams.ports import Runtime, Runtimes
 
 def require_runtime(identity: Identity, runtime_id: str) -> None:
     check_id("runtime_id", runtime_id)
-    if not identity.reaches(f"runtime:{runtime_id}"):
-        raise Forbidden("The token does not reach this runtime.", field="runtime_id")
+    identity.require_reach(runtime_partition(runtime_id), "this runtime", field="runtime_id")
 
 
 def require_negotiated(runtime: Runtime) -> Negotiated:

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from millrace.ledger.domain.metrics import Metric
 from millrace.runtime import observe
-from millrace.runtime.http import Request, Response
+from millrace.runtime.http import Request, Response, to_json
 from millrace.runtime.requests import events_of
 from millrace.streams.application.emit import Emitted, Result
 from millrace.streams.domain.errors import SdkError
-from millrace.streams.doors.http import to_json
 
 if TYPE_CHECKING:
     from millrace.streams.application.emit import Emit

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from millrace.ledger.domain.errors import BadRequest, MillraceError
-from millrace.runtime.http import Request, Response, retry_headers
+from millrace.runtime.http import Request, Response, retry_headers, to_json
 from millrace.runtime.requests import flag_of, whole
 from millrace.streams.domain.errors import as_sdk_error
 
@@ -19,10 +18,6 @@ if TYPE_CHECKING:
 
 MAX_NUMBER = 2**53 - 1
 MAX_AFTER_BYTES = 512
-
-
-def to_json(body: Any) -> str:
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
 def refuse(error: MillraceError) -> Response:

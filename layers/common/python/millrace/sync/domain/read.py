@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from millrace.ledger.domain.access import Identity
+from millrace.ledger.domain.access import CONSUMER, Identity
 from millrace.ledger.domain.errors import BadRequest, Forbidden
 from millrace.ledger.domain.kinds import kind_of
 from millrace.ledger.domain.page import Event
@@ -39,8 +39,10 @@ class SyncPage:
     pruned_through: int | None = None
 
 
-def check_sync(body: Any, identity: Identity) -> SyncRequest:
+def check_sync(body: Any, identity: Identity, project: str) -> SyncRequest:
     """S6, S7: raises `BadRequest` naming the field, or `Forbidden` for the whole request."""
+    identity.require(CONSUMER)
+    identity.require_project(project)
     if not isinstance(body, dict):
         raise BadRequest("The body must be an object.", field="body", value_class=kind_of(body))
     since = _position(body, "since_committed_id")

@@ -1,0 +1,53 @@
+"""Take events: the valid ones of a request are published, the invalid ones are refused and counted (R3, R4, R9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from millrace.ledger.domain.access import Identity
+from millrace.ledger.domain.errors import Unavailable
+from millrace.realtime.application.count_events import DEDUPED, INVALID
+from millrace.realtime.application.publish import Publish, Published
+from millrace.realtime.domain.verdict import Invalid, Valid
+from millrace.realtime.ports import Counters
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """One result per event, in order. `counted`: the tenant's counters have them."""
+
+    results: Sequence[Published | Invalid]
+    counted: bool
+
+    @property
+    def invalid(self) -> int:
+        return sum(isinstance(result, Invalid) for result in self.results)
+
+    @property
+    def deduped(self) -> int:
+        return sum(isinstance(result, Published) and result.deduped for result in self.results)
+
+    @property
+    def emitted(self) -> int:
+        return sum(isinstance(one, Published) and not one.problem and not one.deduped for one in self.results)
+
+
+@dataclass(frozen=True, slots=True)
+class TakeEvents:
+    validate: Callable[[Any], Valid | Invalid]
+    publish: Publish
+    counters: Counters
+
+    def __call__(self, identity: Identity, events: Sequence[Any]) -> Taken:
+        """What is stored is stored: counters that cannot be reached are behind, and nothing else is wrong."""
+        verdicts = [self.validate(event) for event in events]
+        published = iter(self.publish(identity, [verdict for verdict in verdicts if isinstance(verdict, Valid)]))
+        results = [next(published) if isinstance(verdict, Valid) else verdict for verdict in verdicts]
+        taken = Taken(results, counted=True)
+        try:
+            self.counters.add(identity.tenant, {INVALID: taken.invalid, DEDUPED: taken.deduped})
+        except Unavailable:
+            return Taken(results, counted=False)
+        return taken

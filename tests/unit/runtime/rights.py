@@ -1,0 +1,216 @@
+"""The rights that every route and every message of a socket needs, as a table; and tokens that lack one of them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from unittest.mock import ANY
+
+import jwt
+
+from millrace.runtime.tokens import Tokens
+from tests.unit.runtime.test_handlers import changed, query, sample
+
+ISSUER, AUDIENCE, SECRET = "issuer", "audience", "a secret of the hub, long enough to sign with"
+TENANT, PROJECT = "default", "demo"
+ROLES = frozenset({"producer", "consumer", "operator"})
+
+Needs = tuple[frozenset[str], ...]
+"""Of each of these sets, the token must carry a role."""
+READ: Needs = (frozenset({"consumer"}),)
+WRITE: Needs = (frozenset({"producer"}),)
+OPERATE: Needs = (frozenset({"operator"}),)
+READ_OR_WRITE: Needs = (frozenset({"consumer", "producer"}),)
+READ_AND_OPERATE: Needs = READ + OPERATE
+ANY_TOKEN: Needs = ()
+
+Answer = tuple[int, Mapping[str, Any]]
+"""A status, and part of the body."""
+RUNTIME, SESSION = "/v1/runtimes/{runtime_id}", "/v1/realtime/sessions/{sessionId}"
+NOT_NEGOTIATED: Answer = (409, {"machine_code": "SDK_RUNTIME_INVALID_STATE"})
+NO_GRANT: Answer = (404, {"machine_code": "SDK_RUNTIME_NOT_FOUND"})
+NO_TARGET: Answer = (404, {"message": "There is no such target."})
+
+
+@dataclass(frozen=True)
+class Door:
+    """A request as the owner of the first tenant's data sends it, and what it takes."""
+
+    event: dict[str, Any]
+    needs: Needs
+    elsewhere: Answer
+    """What another tenant's token gets."""
+    partition: str | None = None
+    project: bool = False
+    right: int = 200
+    unreached: Answer = (403, {})
+    """What a token for another partition gets."""
+    creates: bool = False
+    again: bool = False
+    """What it makes is taken away by a later request of this table, and made again at the end."""
+    then: str = ""
+    """The background function whose sample comes next."""
+
+    @property
+    def route(self) -> str:
+        return str(self.event["routeKey"])
+
+
+def reader(route: str, body: Any = None, **query_parameters: str) -> dict[str, Any]:
+    """A request to the replay function, which has a sample of one of its routes."""
+    parameters = {"sessionId": "sess-1", "type": "call.started"}
+    return changed(
+        sample("replay"),
+        body,
+        routeKey=route,
+        pathParameters=parameters,
+        **({"queryStringParameters": query_parameters} if query_parameters else {}),
+    )
+
+
+CHECKPOINT = {"consumerId": "ui", "watermarkTs": "2026-02-16T10:00:00.000Z", "watermarkEventId": "evt-1"}
+FORBIDDEN_ITEM = {"id": "order-17-paid", "status": "rejected", "reason": "forbidden", "errors": ANY}
+FORBIDDEN_RESULTS = {"results": [{**FORBIDDEN_ITEM, "status_updated_at": ANY}]}
+COMMITTED = {"results": [{"id": ANY, "status": "committed", "committed_id": 1, "status_updated_at": ANY}]}
+
+DOORS = (
+    Door(
+        sample("submit"),
+        WRITE,
+        (200, COMMITTED),
+        "orders",
+        project=True,
+        unreached=(200, FORBIDDEN_RESULTS),
+        creates=True,
+    ),
+    Door(sample("sync"), READ, (200, {"events": [], "sync_to_committed_id": 0}), "orders", project=True),
+    Door(changed(sample("sync"), {"since_committed_id": 0}), READ, (200, {"events": []}), "*", project=True),
+    Door(sample("publish"), WRITE, (200, {"deduped": False}), "session:sess-1", creates=True),
+    Door(sample("replay"), READ, (200, {"events": []}), "session:sess-1"),
+    Door(
+        reader(f"POST {SESSION}/checkpoint", CHECKPOINT),
+        READ,
+        (200, {"applied": True}),
+        "session:sess-1",
+        creates=True,
+    ),
+    Door(reader(f"GET {SESSION}/transcript"), READ, (200, {"utterances": [], "sequence": 0}), "session:sess-1"),
+    Door(
+        reader(f"GET {SESSION}/transcript", rebuild="true"),
+        READ_AND_OPERATE,
+        (200, {"utterances": [], "sequence": 0}),
+        "session:sess-1",
+    ),
+    Door(reader("GET /v1/realtime/metrics"), READ, (200, {"emitted": 0, "invalid": 0, "deduped": 0})),
+    Door(reader("GET /v1/realtime/schemas/{type}"), ANY_TOKEN, (200, {"title": "call.started"})),
+    Door(sample("negotiate"), READ_OR_WRITE, (200, {"runtime_id": "rt-1"}), "runtime:rt-1", creates=True),
+    Door(sample("grant_create"), OPERATE, (200, {"status": "active"}), "runtime:rt-1", creates=True, again=True),
+    Door(sample("emit"), WRITE, (200, {"seq_no": 1, "deduped": False}), "runtime:rt-1", creates=True),
+    Door(sample("poll"), READ, NOT_NEGOTIATED, "runtime:rt-1"),
+    Door(sample("status"), READ, (200, {"streams": []}), "runtime:rt-1"),
+    Door(query("status", rebuild="true"), OPERATE, (200, {"streams": []}), "runtime:rt-1"),
+    Door(sample("marker_create"), WRITE, (200, {"accepted": True}), "runtime:rt-1", creates=True, again=True),
+    Door(sample("marker_list"), READ, (200, {"markers": []}), "runtime:rt-1"),
+    Door(sample("marker_move"), WRITE, NOT_NEGOTIATED, "runtime:rt-1"),
+    Door(sample("grant_list"), OPERATE, (200, {"grants": []}), "runtime:rt-1"),
+    Door(sample("diagnostics"), OPERATE, NO_GRANT, "runtime:rt-1"),
+    Door(sample("audit"), OPERATE, (200, {"events": []})),
+    Door(
+        sample("ingest"),
+        WRITE,
+        (200, {"results": [{"event_id": ANY, "status": "success"}]}),
+        "team:default",
+        creates=True,
+    ),
+    Door(sample("target_list"), OPERATE, (200, {"targets": []})),
+    Door(sample("target_put"), OPERATE, (200, {"target_id": "archive-hub"}), creates=True, again=True),
+    Door(sample("target_get"), OPERATE, NO_TARGET),
+    Door(sample("target_drain"), OPERATE, NO_TARGET, then="deliver"),
+    Door(sample("deliveries"), OPERATE, NO_TARGET),
+    Door(sample("delivery_retry"), OPERATE, NO_TARGET, right=409),
+    Door(sample("delivery_status"), OPERATE, (200, {"delivery_targets": []})),
+    Door(sample("catalog"), WRITE, (200, {"sequence_position": 1, "deduped": False}), "catalog:orders", creates=True),
+    Door(sample("retention_set"), OPERATE, (200, {"max_age_days": 90}), "catalog:orders", creates=True),
+    Door(sample("retention_read"), OPERATE, (200, {"max_age_days": None}), "catalog:orders"),
+    Door(sample("marker_delete"), WRITE, NOT_NEGOTIATED, "runtime:rt-1"),
+    Door(sample("grant_revoke"), OPERATE, NO_GRANT, "runtime:rt-1"),
+    Door(sample("target_delete"), OPERATE, (200, {"deleted": False})),
+)
+
+OPEN: Mapping[str, int] = {
+    "GET /health": 200,
+    "GET /openapi.json": 200,
+    "GET /docs": 200,
+    "OPTIONS /{proxy+}": 204,
+    "$default": 404,
+}
+"""Routes that take no token, and what they answer."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message as the owner of the first tenant's data sends it, once connected."""
+
+    kind: str
+    payload: dict[str, Any]
+    elsewhere: tuple[tuple[str, Mapping[str, Any]], ...]
+    """What a connection of another tenant hears: types, and parts of the payloads."""
+    needs: Needs = ANY_TOKEN
+    partition: str | None = None
+    unreached: tuple[str, Mapping[str, Any]] = ("error", {"code": "forbidden"})
+
+
+ITEM = json.loads(sample("submit")["body"])
+MESSAGES = (
+    Message("connect", {"client_id": "C1", "project": PROJECT}, (("connected", {"server_last_committed_id": 0}),)),
+    Message("sync", json.loads(sample("sync")["body"]), (("sync_response", {"events": []}),), READ, "orders"),
+    Message("sync", {"since_committed_id": 0}, (("sync_response", {"events": []}),), READ, "*"),
+    Message("subscribe", {"kind": "session", "session_id": "sess-1"}, (("subscribed", {}),), READ, "session:sess-1"),
+    Message(
+        "subscribe",
+        {"kind": "stream", "runtime_id": "rt-1", "stream_id": "delivery"},
+        (("subscribed", {"snapshot_high_watermark_seq_no": 0}),),
+        READ,
+        "runtime:rt-1",
+    ),
+    Message("unsubscribe", {"subscription_id": "sync"}, ()),
+    Message("heartbeat", {}, (("heartbeat_ack", {}),)),
+    Message(
+        "submit_events", ITEM, (("submit_events_result", COMMITTED),), WRITE, "orders",
+        unreached=("submit_events_result", FORBIDDEN_RESULTS),
+    ),
+    Message("disconnect", {}, ()),
+)  # fmt: skip
+
+
+def verifier() -> Tokens:
+    return Tokens(ISSUER, AUDIENCE, lambda: SECRET)
+
+
+def token(secret: str = SECRET, lasts_s: int = 3600, **claims: Any) -> str:
+    stated = {"client_id": "C1", "tenant": TENANT, "iss": ISSUER, "aud": AUDIENCE, "exp": int(time.time()) + lasts_s}
+    return jwt.encode({**stated, **claims}, secret, algorithm="HS256")
+
+
+def claims_for(needed: Door | Message, **other: Any) -> dict[str, Any]:
+    """No more rights than it takes; where no partition is asked for, every one."""
+    project = isinstance(needed, Message) or needed.project
+    stated = {
+        "projects": [PROJECT] if project else [],
+        "partitions": [needed.partition or "*"],
+        "roles": [min(roles) for roles in needed.needs],
+    }
+    return {**stated, **other}
+
+
+def lacking_a_role(needs: Needs) -> list[list[str]]:
+    """For each role that is needed, all the others."""
+    return [sorted(ROLES - roles) for roles in needs]
+
+
+def elsewhere_than(partition: str) -> list[str]:
+    """Patterns that do not match it: next to it by name, or, for the whole project, short of everything."""
+    return [f"{partition}-other"] if partition != "*" else ["orders", "session:*", "runtime:*"]
