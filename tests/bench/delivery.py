@@ -19,19 +19,19 @@ import urllib3
 from millrace.delivery.adapters.outbound import Outbound
 from millrace.delivery.adapters.receivers import BATCH_HEADERS, Stub, stub_at
 from millrace.delivery.adapters.stub_inbox import StubInbox
-from millrace.delivery.application.capture import Capture
 from millrace.delivery.application.dispatch import Dispatch
 from millrace.delivery.domain.addresses import Reach
 from millrace.delivery.domain.events import captured
 from millrace.delivery.domain.families import Families
 from millrace.delivery.domain.states import Status
 from millrace.delivery.domain.targets import BATCH_PATH, MOST_EVENTS, Target
-from millrace_client.delivery.cli_stub import serve
-from millrace_client.delivery.database import Database
-from millrace_client.delivery.journal import SqliteJournal
-from millrace_client.delivery.ledger import LEDGER, SqliteLedger
-from millrace_client.delivery.session import now_ms
-from millrace_client.delivery.targets import SqliteTargets
+from millrace_client.commands.stub import serve
+from millrace_client.journal.capture import Capture
+from millrace_client.journal.session import now_ms
+from millrace_client.journal.sqlite.database import Database
+from millrace_client.journal.sqlite.journal import SqliteJournal
+from millrace_client.journal.sqlite.ledger import LEDGER, SqliteLedger
+from millrace_client.journal.sqlite.targets import SqliteTargets
 from tests.bench.events import items
 from tests.bench.report import Figure, Section, Table, at_most
 

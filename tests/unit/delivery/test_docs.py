@@ -12,7 +12,7 @@ from local.emulator import free_port
 from millrace.delivery.domain import retry
 from millrace.delivery.domain.signing import headers, new_secret
 from millrace.delivery.domain.targets import Blocked, Kind
-from millrace_client.delivery.config import load
+from millrace_client.journal.config import load
 from tests.support.shell import paste
 
 ROOT = Path(__file__).parents[3]
