@@ -17,7 +17,7 @@ from millrace_client.commands.output import err, out
 from millrace_client.errors import Usage
 from millrace_operator.store_access import Store, open_store, translated
 
-quarantine = typer.Typer(
+app = typer.Typer(
     help="List, show, repair and re-drive events that compaction set aside.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -28,7 +28,7 @@ ID_WIDTH = 32
 Id = Annotated[str, typer.Argument(help="The id that `list` shows.")]
 
 
-@quarantine.command("list")
+@app.command("list")
 def list_entries(
     store: Store = None,
     reason: Annotated[str | None, typer.Option(help="Only entries with this reason.")] = None,
@@ -58,7 +58,7 @@ def list_entries(
     err.print(f"{len(found)} in quarantine.")
 
 
-@quarantine.command()
+@app.command()
 def show(
     id_: Id,
     store: Store = None,
@@ -70,7 +70,7 @@ def show(
     print((entry.line or "") if line else json.dumps({**_told(entry), "line": entry.line}, ensure_ascii=False))
 
 
-@quarantine.command()
+@app.command()
 def redrive(
     ids: Annotated[list[str] | None, typer.Argument(help="Ids that `list` shows.")] = None,
     reason: Annotated[str | None, typer.Option(help="All that wait with this reason.")] = None,
@@ -86,7 +86,7 @@ def redrive(
         _print(Redrive(objects)(chosen), as_json)
 
 
-@quarantine.command()
+@app.command()
 def repair(
     id_: Id,
     file: Annotated[Path, typer.Option(help="The repaired line, or lines of an object that could not be read.")],

@@ -14,14 +14,14 @@ from millrace_client.commands.output import err
 from millrace_client.errors import Usage
 from millrace_operator.store_access import Store, open_store, translated
 
-registry = typer.Typer(
+app = typer.Typer(
     help="Show and set which versions of which catalog types the tables take.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
 
-@registry.command()
+@app.command()
 def show(store: Store = None) -> None:
     """Print the registry as it was put."""
     with translated():
@@ -31,7 +31,7 @@ def show(store: Store = None) -> None:
     print(stored.decode() if stored else "{}")
 
 
-@registry.command()
+@app.command()
 def put(
     file: Annotated[Path, typer.Argument(help="The registry, as JSON.")],
     store: Store = None,
