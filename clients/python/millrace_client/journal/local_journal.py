@@ -34,7 +34,7 @@ class LocalJournal:
     def capture(
         self, events: Event | Iterable[Event], *, coalesce_key: str | None = None, opt_out: bool = False
     ) -> Report:
-        """All of them or none. Raises `BadRequest`, `TooLarge` or `Conflict` of `millrace.ledger.domain.errors`."""
+        """All of them or none. Raises `BadRequest`, `TooLarge` or `EventConflict`."""
         given = [events] if isinstance(events, Mapping | str | bytes) else list(events)
         return self._capture([captured(_raw(event), coalesce_key) for event in given], opt_out=opt_out)
 
