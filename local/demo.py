@@ -21,9 +21,9 @@ from local.emulator import free_port
 from local.errors import LocalError
 from local.stack import HOME, Stack
 from millrace_client.errors import ClientError, Refused
-from millrace_client.http import Client
-from millrace_client.live import Live
 from millrace_client.local_stack import secret_of
+from millrace_client.sync.http import Client
+from millrace_client.sync.live import Live
 from millrace_client.tokens import Grant, sign
 
 MANY = 130

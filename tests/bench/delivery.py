@@ -16,7 +16,6 @@ from typing import Any
 
 import urllib3
 
-from millrace.delivery.application.capture import Capture
 from millrace.delivery.application.dispatch import Dispatch
 from millrace.delivery.domain.addresses import Reach
 from millrace.delivery.domain.events import captured
@@ -27,12 +26,13 @@ from millrace.delivery.receivers.inbox import StubInbox
 from millrace.delivery.receivers.outbound import Outbound
 from millrace.delivery.receivers.posting import BATCH_HEADERS
 from millrace.delivery.receivers.stub import Stub, stub_at
-from millrace_client.delivery.cli_stub import serve
-from millrace_client.delivery.database import Database
-from millrace_client.delivery.journal import SqliteJournal
-from millrace_client.delivery.ledger import LEDGER, SqliteLedger
-from millrace_client.delivery.session import now_ms
-from millrace_client.delivery.targets import SqliteTargets
+from millrace_client.commands.stub import serve
+from millrace_client.journal.capture import Capture
+from millrace_client.journal.session import now_ms
+from millrace_client.journal.sqlite.database import Database
+from millrace_client.journal.sqlite.journal import SqliteJournal
+from millrace_client.journal.sqlite.ledger import LEDGER, SqliteLedger
+from millrace_client.journal.sqlite.targets import SqliteTargets
 from tests.bench.events import items
 from tests.bench.report import Figure, Section, Table, at_most
 

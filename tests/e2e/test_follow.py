@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from millrace_client.live import Live
-from millrace_client.settings import Settings
+from millrace_client.sync.live import Live
+from millrace_client.sync.settings import Settings
 from tests.e2e.api import item, sync_all
 from tests.e2e.conftest import Hub
 from tests.e2e.processes import function_processes

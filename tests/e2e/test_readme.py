@@ -60,6 +60,16 @@ def test_the_commands_of_streams_and_privacy_do_what_the_pages_say(stack: Hub, t
     assert "never stored" not in run.stdout
 
 
+def test_the_clients_http_example_runs(stack: Hub, capsys: pytest.CaptureFixture[str]) -> None:
+    (source,) = (block for block in blocks("clients/python/README.md", "python") if "def sync(" in block)
+    scope: dict[str, Any] = {}
+    exec(source, scope)  # the page's own example
+    scope["sync"](stack.http_url, stack.token(projects=["demo"], partitions=["*"]))
+    status, *events = capsys.readouterr().out.splitlines()
+    assert status.startswith("committed ")
+    assert events == ["order-16-placed"]
+
+
 def test_the_clients_stream_example_runs(stack: Hub, capsys: pytest.CaptureFixture[str]) -> None:
     (source,) = (block for block in blocks("clients/python/README.md", "python") if "def stream(" in block)
     scope: dict[str, Any] = {}
@@ -69,7 +79,9 @@ def test_the_clients_stream_example_runs(stack: Hub, capsys: pytest.CaptureFixtu
     assert printed == ["emitted 1", "1 RuntimeStateChanged", "camp is at revision 2"]
 
 
-@pytest.mark.parametrize("page", [*PAGES, "clients/python/README.md", "docs/contracts.md", "docs/errors.md"])
+@pytest.mark.parametrize(
+    "page", [*PAGES, "clients/python/README.md", "clients/operator/README.md", "docs/contracts.md", "docs/errors.md"]
+)
 def test_every_file_a_page_links_to_exists(page: str) -> None:
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (ROOT / page).read_text())
     assert links

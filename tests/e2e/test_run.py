@@ -22,7 +22,7 @@ from local import cloud, demo, greeting
 from local.deploy import DeployFailed, deploy
 from local.emulator import HOST, free_port, port_is_free
 from local.stack import ROOT
-from millrace_client import cli
+from millrace_client.commands import cli
 from tests.e2e.conftest import Hub
 from tests.support.shell import paste
 

@@ -20,11 +20,12 @@ from millrace.delivery.application.gather import GatherEvents
 from millrace.delivery.domain.events import Captured
 from millrace.delivery.domain.families import Family
 from millrace.delivery.domain.targets import Target
-from millrace.delivery.ports.deliveries import DeliveryReceiver, Taken
+from millrace.delivery.ports.deliveries import DeliveryReceiver
 from millrace.ledger.adapters.memory import MemoryClaims, MemoryLog, MemoryState, in_turn
 from millrace.ledger.domain.names import Ledger, bucket_end
 from millrace.ledger.domain.page import Origin, Page, Record
 from millrace.ledger.ports import Together
+from millrace_client.journal.ports import Taken
 from tests.support.aws_tables import client_for, make_table
 from tests.support.worlds import Clock, World
 

@@ -8,9 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from millrace.delivery.adapters.memory.journal import MemoryJournal
-from millrace.delivery.adapters.memory.ledger import MemoryLedger, MemoryTargets
-from millrace.delivery.application.capture import Capture
+from millrace.delivery.adapters.memory.targets import MemoryTargets
 from millrace.delivery.application.dispatch import Dispatch, Drained
 from millrace.delivery.domain.events import captured
 from millrace.delivery.domain.families import Families
@@ -19,20 +17,17 @@ from millrace.delivery.domain.retry import Schedule
 from millrace.delivery.domain.selection import Pick
 from millrace.delivery.domain.states import Delivery, Outcome, Status
 from millrace.delivery.domain.targets import Blocked, Target
-from millrace.delivery.ports.deliveries import (
-    Deliveries,
-    DeliveryLedger,
-    DeliveryReceiver,
-    Journal,
-    Payloads,
-    TargetStates,
-)
-from millrace.delivery.ports.migration import Imports
-from millrace_client.delivery.database import Database
-from millrace_client.delivery.imports import SqliteImports
-from millrace_client.delivery.journal import SqliteJournal
-from millrace_client.delivery.ledger import LEDGER, SqliteLedger
-from millrace_client.delivery.targets import SqliteTargets
+from millrace.delivery.ports.deliveries import Deliveries, DeliveryLedger, DeliveryReceiver, TargetStates
+from millrace_client.journal.capture import Capture
+from millrace_client.journal.memory.journal import MemoryJournal
+from millrace_client.journal.memory.ledger import MemoryLedger
+from millrace_client.journal.migration_ports import Imports
+from millrace_client.journal.ports import Journal, Payloads
+from millrace_client.journal.sqlite.database import Database
+from millrace_client.journal.sqlite.imports import SqliteImports
+from millrace_client.journal.sqlite.journal import SqliteJournal
+from millrace_client.journal.sqlite.ledger import LEDGER, SqliteLedger
+from millrace_client.journal.sqlite.targets import SqliteTargets
 
 A = Target("a", "stub")
 B = Target("b", "stub")

@@ -12,8 +12,8 @@ from urllib.parse import unquote
 
 import httpx
 
-from millrace_client.settings import Settings
-from millrace_client.streams import Runtime
+from millrace_client.streams.runtime import Runtime
+from millrace_client.sync.settings import Settings
 
 URL = "http://hub.test"
 WAITS = 20

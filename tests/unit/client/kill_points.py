@@ -19,18 +19,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from millrace.delivery.application.collect import Archive, Gc
-from millrace.delivery.application.migrate import Migrate
 from millrace.delivery.domain.families import Families
-from millrace_client.delivery.archive_file import ArchiveFolder, read
-from millrace_client.delivery.capture import LocalJournal
-from millrace_client.delivery.database import Database
-from millrace_client.delivery.drain import Drain
-from millrace_client.delivery.imports import SqliteImports
-from millrace_client.delivery.journal import SqliteJournal
-from millrace_client.delivery.lock import drain_lock
-from millrace_client.delivery.session import Surroundings, now_ms, open_session
-from millrace_client.delivery.sources import OldQueues
+from millrace_client.journal.archive_file import ArchiveFolder, read
+from millrace_client.journal.collect import Archive, Gc
+from millrace_client.journal.drain import Drain
+from millrace_client.journal.local_journal import LocalJournal
+from millrace_client.journal.lock import drain_lock
+from millrace_client.journal.migrate import Migrate
+from millrace_client.journal.old_queues import OldQueues
+from millrace_client.journal.session import Surroundings, now_ms, open_session
+from millrace_client.journal.sqlite.database import Database
+from millrace_client.journal.sqlite.imports import SqliteImports
+from millrace_client.journal.sqlite.journal import SqliteJournal
 from tests.support.local_target import LocalTarget, accept, local_target
 from tests.support.old_queues import note, old_queue, queued, scoped
 

@@ -12,9 +12,10 @@ import httpx
 import jwt
 import pytest
 
-from millrace_client import cli, local_stack
-from millrace_client.connection import World
-from millrace_client.http import Client
+from millrace_client import local_stack
+from millrace_client.commands import cli
+from millrace_client.commands.connection import World
+from millrace_client.sync.http import Client
 
 URL = "https://hub.example"
 SUBMIT = ["submit", "--project", "p", "--partition", "a", "--type", "note"]

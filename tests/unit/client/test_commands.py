@@ -17,18 +17,18 @@ import jwt
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from millrace.delivery.application.delivery_status import SUGGEST_BYTES
 from millrace.delivery.domain.addresses import Reach
 from millrace.delivery.domain.signing import new_secret
 from millrace.delivery.receivers.inbox import StubInbox
 from millrace.delivery.receivers.outbound import Outbound
-from millrace_client import cli
-from millrace_client.connection import World
-from millrace_client.delivery import cli_status
-from millrace_client.delivery.capture import LocalJournal
-from millrace_client.delivery.cli_stub import serve
-from millrace_client.delivery.lock import drain_lock
-from millrace_client.delivery.session import Surroundings
+from millrace_client.commands import cli
+from millrace_client.commands.connection import World
+from millrace_client.commands.stub import serve
+from millrace_client.commands.sync import status as cli_status
+from millrace_client.journal.delivery_status import SUGGEST_BYTES
+from millrace_client.journal.local_journal import LocalJournal
+from millrace_client.journal.lock import drain_lock
+from millrace_client.journal.session import Surroundings
 from tests.support.local_target import LocalTarget, accept, answer, local_target
 from tests.support.old_queues import note, old_queue, queued, scoped
 from tests.support.worlds import Clock

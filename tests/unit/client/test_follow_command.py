@@ -14,14 +14,15 @@ from typing import Any
 
 import pytest
 
-from millrace_client import cli, local_stack
+from millrace_client import local_stack
+from millrace_client.commands import cli
 from millrace_client.tokens import Grant, sign
 from tests.unit.client.fake_hub import FakeHub
 
 README = Path(__file__).parents[3] / "clients" / "python" / "README.md"
 SECRET = "0" * 32
 TOKEN = sign(Grant("C1", ["demo"]), SECRET)
-MAIN = "import signal, sys; from millrace_client.cli import main; \
+MAIN = "import signal, sys; from millrace_client.commands.cli import main; \
 signal.signal(signal.SIGINT, signal.default_int_handler); sys.exit(main())"
 """As a shell starts it: tests that run side by side ignore Ctrl-C, and so would whom they start."""
 

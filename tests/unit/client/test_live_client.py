@@ -16,11 +16,11 @@ from websockets.exceptions import ConnectionClosed
 from websockets.protocol import State
 
 from millrace_client.errors import Refused, Unreachable, Usage
-from millrace_client.following import CursorAhead, HistoryPruned
-from millrace_client.live import Live
-from millrace_client.protocol import Lost
-from millrace_client.settings import Backoff, Settings, Status
-from millrace_client.store import CursorMoved, Store
+from millrace_client.sync.following import CursorAhead, HistoryPruned
+from millrace_client.sync.live import Live
+from millrace_client.sync.protocol import Lost
+from millrace_client.sync.settings import Backoff, Settings, Status
+from millrace_client.sync.store import CursorMoved, Store
 from millrace_client.tokens import Grant, sign
 from tests.unit.client.fake_hub import Answer, FakeHub, Json, Peer, Twist
 
@@ -428,7 +428,7 @@ def test_messages_stay_within_a_hundred_items_and_120_kb() -> None:
         sizes: list[tuple[int, int]] = []
 
         async def measure(_: Peer, message: Json, answer: Answer) -> None:
-            from millrace_client.protocol import compact
+            from millrace_client.sync.protocol import compact
 
             if message["type"] == "submit_events":
                 sizes.append((len(message["payload"]["events"]), len(compact(message).encode())))

@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from millrace_client.errors import Usage
-from millrace_client.markers import Marker, Position
-from millrace_client.sdk_errors import Conflict, NoAnswer, SdkError
+from millrace_client.streams.markers import Marker, Position
+from millrace_client.streams.sdk_errors import Conflict, NoAnswer, SdkError
 from tests.unit.client.fake_streams import FakeStreams, Lost, No, run
 
 HERE = Position(47.5, 8.25)

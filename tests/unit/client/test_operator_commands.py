@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from millrace_client.cli import main
+from millrace_client.commands.cli import main
 
 
 @pytest.mark.parametrize("command", [["archive", "verify"], ["retain", "--dry-run"]])

@@ -10,16 +10,16 @@ from typing import Any
 import httpx
 import pytest
 
-from millrace_client.polling import Batch, Polled
-from millrace_client.sdk_errors import (
+from millrace_client.streams.polling import Batch, Polled
+from millrace_client.streams.runtime import Stream
+from millrace_client.streams.sdk_errors import (
     CursorExpired,
     NoAnswer,
     SdkError,
     StreamDegraded,
     StreamGapped,
 )
-from millrace_client.settings import Settings
-from millrace_client.streams import Stream
+from millrace_client.sync.settings import Settings
 from tests.unit.client.fake_streams import FakeStreams, Json, Lost, No, gap, run
 
 

@@ -6,14 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from millrace_client.delivery.database import Database
+from millrace_client.journal.sqlite.database import Database
 from tests.support.local_target import accept, local_target
 
-MILLRACE = [sys.executable, "-c", "import sys; from millrace_client.cli import main; sys.exit(main())"]
+MILLRACE = [sys.executable, "-c", "import sys; from millrace_client.commands.cli import main; sys.exit(main())"]
 CAPTURE = """
 import sys
 from pathlib import Path
-from millrace_client.delivery.capture import LocalJournal
+from millrace_client.journal.local_journal import LocalJournal
 with LocalJournal(Path(sys.argv[1])) as journal:
     for number in range(25):
         journal.capture({"event_id": f"{sys.argv[2]}-{number}", "event_type": "note"})

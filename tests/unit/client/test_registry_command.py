@@ -11,7 +11,7 @@ from millrace.lake.adapters.memory.objects import MemoryObjects
 from millrace.lake.application.registries import current_registry, put_registry
 from millrace.lake.domain.registry import Registry
 from millrace.ledger.domain.errors import Unavailable
-from millrace_client import cli
+from millrace_client.commands import cli
 
 GOOD = {"types": {"order.placed": {"versions": {"1": {}, "2": {"channel": "web"}}, "policy": "fallback"}}}
 

@@ -10,8 +10,9 @@ import httpx
 import pytest
 
 from millrace_client.errors import Refused, Unreachable, Usage
-from millrace_client.negotiation import Limits
-from millrace_client.sdk_errors import (
+from millrace_client.streams.negotiation import Limits
+from millrace_client.streams.runtime import Runtime
+from millrace_client.streams.sdk_errors import (
     Conflict,
     CursorExpired,
     Emitted,
@@ -20,7 +21,6 @@ from millrace_client.sdk_errors import (
     SdkError,
     StreamDegraded,
 )
-from millrace_client.streams import Runtime
 from tests.unit.client.fake_streams import URL, FakeStreams, Json, Lost, No, run
 
 EVENT: Json = {"event_type": "DeliveryTrace", "source_component": "router", "payload": {"hop": 1}}

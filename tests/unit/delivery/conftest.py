@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from millrace_client.delivery.targets import SqliteTargets
+from millrace_client.journal.sqlite.targets import SqliteTargets
 from tests.support.worlds import World, in_memory, on_sqlite
 
 MEMORY = Path("/dev/shm")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from millrace.delivery.domain.families import Families, Family
-from millrace_client.delivery.ledger import LEDGER, SqliteLedger
+from millrace_client.journal.sqlite.ledger import LEDGER, SqliteLedger
 from tests.support.worlds import A, Scripted, World, on_sqlite, results
 
 RETAINED = (500, 10_000)

@@ -13,7 +13,7 @@ from millrace.delivery.domain import retry
 from millrace.delivery.domain.signing import headers, new_secret
 from millrace.delivery.domain.targets import Blocked
 from millrace.delivery.receivers.registry import RECEIVERS
-from millrace_client.delivery.config import load
+from millrace_client.journal.config import load
 from tests.support.shell import paste
 
 ROOT = Path(__file__).parents[3]

@@ -10,10 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from millrace.delivery.adapters.memory.journal import MemoryJournal
-from millrace.delivery.adapters.memory.ledger import MemoryLedger, MemoryTargets
-from millrace.delivery.application.capture import Capture
-from millrace.delivery.application.collect import Gc
+from millrace.delivery.adapters.memory.targets import MemoryTargets
 from millrace.delivery.application.dispatch import Dispatch
 from millrace.delivery.application.retry_delivery import Retry
 from millrace.delivery.domain.events import captured
@@ -23,6 +20,10 @@ from millrace.delivery.domain.retry import Pace, Schedule
 from millrace.delivery.domain.selection import Pick
 from millrace.delivery.domain.states import DELIVERED, Outcome, Status
 from millrace.delivery.domain.targets import Target
+from millrace_client.journal.capture import Capture
+from millrace_client.journal.collect import Gc
+from millrace_client.journal.memory.journal import MemoryJournal
+from millrace_client.journal.memory.ledger import MemoryLedger
 from tests.support.worlds import Clock, Scripted, World, event, in_memory, on_sqlite, results
 
 SEEDS = int(os.environ.get("MILLRACE_HISTORIES", "25"))

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from millrace.delivery.adapters.memory.journal import MemoryJournal
-from millrace.delivery.adapters.memory.ledger import MemoryLedger
 from millrace.delivery.adapters.memory.targets import (
     MemoryAgenda,
     MemoryDirectory,
@@ -39,6 +37,8 @@ from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.errors import BadRequest, Conflict, Forbidden, NotFound, Unavailable
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.domain.page import Origin, Page, Record
+from millrace_client.journal.memory.journal import MemoryJournal
+from millrace_client.journal.memory.ledger import MemoryLedger
 from tests.support.worlds import Clock, Scripted, event
 
 OPERATOR = Identity("O", "acme", frozenset(), ("*",), frozenset({"operator"}), "acme")

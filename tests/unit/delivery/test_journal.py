@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from millrace.delivery.adapters.memory.journal import MemoryJournal
-from millrace.delivery.application.capture import Capture
-from millrace.delivery.application.collect import Archive, Collected, Gc
 from millrace.delivery.domain.events import captured
 from millrace.delivery.domain.families import Families, Family
 from millrace.delivery.domain.targets import Target
 from millrace.ledger.domain.errors import Conflict, Unavailable
-from millrace_client.delivery import archive_file
-from millrace_client.delivery.archive_file import ArchiveFolder, read
-from millrace_client.delivery.journal import SqliteJournal
+from millrace_client.journal import archive_file
+from millrace_client.journal.archive_file import ArchiveFolder, read
+from millrace_client.journal.capture import Capture
+from millrace_client.journal.collect import Archive, Collected, Gc
+from millrace_client.journal.memory.journal import MemoryJournal
+from millrace_client.journal.sqlite.journal import SqliteJournal
 from tests.support.worlds import A, B, Scripted, World, event, results
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from millrace.delivery.adapters.memory.journal import MemoryJournal
-from millrace.delivery.application.migrate import Migrate, Migrated
-from millrace.delivery.ports.migration import Imported
 from millrace.ledger.domain.errors import Conflict, NotFound
-from millrace_client.delivery.imports import SqliteImports
-from millrace_client.delivery.sources import OldQueues
+from millrace_client.journal.memory.journal import MemoryJournal
+from millrace_client.journal.migrate import Migrate, Migrated
+from millrace_client.journal.migration_ports import Imported
+from millrace_client.journal.old_queues import OldQueues
+from millrace_client.journal.sqlite.imports import SqliteImports
 from tests.support.old_queues import note, old_queue, queued, scoped
 from tests.support.worlds import A, Scripted, World
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from functools import partial
 
-from millrace.delivery.adapters.memory.ledger import MemoryLedger, MemoryOverview, MemoryTargets
-from millrace.delivery.application.collect import Gc
-from millrace.delivery.application.delivery_status import DeliveryStatus
+from millrace.delivery.adapters.memory.targets import MemoryTargets
 from millrace.delivery.domain.families import Families, Family
 from millrace.delivery.domain.targets import Target
-from millrace.delivery.ports.deliveries import Overview
-from millrace_client.delivery.ledger import LEDGER, SqliteLedger
-from millrace_client.delivery.overview import SqliteOverview
+from millrace_client.journal.collect import Gc
+from millrace_client.journal.delivery_status import DeliveryStatus
+from millrace_client.journal.memory.ledger import MemoryLedger
+from millrace_client.journal.memory.overview import MemoryOverview
+from millrace_client.journal.ports import Overview
+from millrace_client.journal.sqlite.ledger import LEDGER, SqliteLedger
+from millrace_client.journal.sqlite.overview import SqliteOverview
 from tests.support.worlds import A, B, Scripted, World, event, results
 
 C = Target("c", "stub", prefixes=frozenset({"order."}))

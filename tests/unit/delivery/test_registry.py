@@ -25,11 +25,11 @@ from millrace.delivery.receivers.outbound import Outbound
 from millrace.delivery.receivers.posting import JSON, Outgoing, answered
 from millrace.delivery.receivers.registry import RECEIVERS
 from millrace.ledger.domain.errors import BadRequest
-from millrace_client.delivery.capture import LocalJournal
-from millrace_client.delivery.config import load
-from millrace_client.delivery.drain import Drain
-from millrace_client.delivery.session import Surroundings, open_session
 from millrace_client.errors import Usage
+from millrace_client.journal.config import load
+from millrace_client.journal.drain import Drain
+from millrace_client.journal.local_journal import LocalJournal
+from millrace_client.journal.session import Surroundings, open_session
 from tests.support.local_target import LocalTarget, answer, local_target, results
 from tests.support.worlds import in_memory
 

@@ -13,8 +13,13 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).parents[3]
-SOURCES = ("layers/common/python/millrace", "clients/python/millrace_client", "glue_jobs")
-PATHS = ("layers/common/python", "clients/python", ".")
+SOURCES = (
+    "layers/common/python/millrace",
+    "clients/python/millrace_client",
+    "clients/operator/millrace_operator",
+    "glue_jobs",
+)
+PATHS = ("layers/common/python", "clients/python", "clients/operator", ".")
 HOUSE = next(
     contract
     for contract in tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]

@@ -17,7 +17,7 @@ from millrace.lake.application.snapshots import Snapshots
 from millrace.lake.domain.archive import FOLDER, EventWriter, read_lines
 from millrace.lake.domain.snapshot import QUARANTINE, File, Segment, Snapshot
 from millrace.ledger.domain.errors import BadRequest, NotFound
-from millrace_client import cli
+from millrace_client.commands import cli
 from tests.unit.lake.archiving import Died
 
 LINE: dict[str, Any] = {

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from millrace_client.order import Order
-from millrace_client.protocol import Lost
+from millrace_client.sync.order import Order
+from millrace_client.sync.protocol import Lost
 
 Json = dict[str, Any]
 

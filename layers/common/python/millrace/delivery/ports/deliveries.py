@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from millrace.delivery.domain.circuit import Circuit
-from millrace.delivery.domain.events import Captured
-from millrace.delivery.domain.families import Family
 from millrace.delivery.domain.outcomes import Answer
 from millrace.delivery.domain.selection import Pick, Selection
 from millrace.delivery.domain.states import Delivery, Status
@@ -108,94 +106,6 @@ class Deliveries(Protocol):
         """Put `delivery` in place of the one that was found; False if it has changed since."""
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """`fresh` is False for an event that was there before. `superseded`: the event it replaced."""
-
-    event_id: str
-    fresh: bool
-    superseded: str | None = None
-
-
 class Audits(Protocol):
     def audit(self, what: str, subjects: Sequence[str], detail: str, now_ms: int) -> None:
         """Write down what happened to these events, for ever."""
-
-
-class Journal(Audits, Protocol):
-    """Where events are durable before any gate is looked at (D2, D3)."""
-
-    def capture(self, events: Sequence[tuple[Captured, Family]], now_ms: int) -> Sequence[Taken]:
-        """Keep all of them, or none; on the disk when it returns. Raises `Conflict` for an id with other content."""
-
-
-@dataclass(frozen=True, slots=True)
-class Retained:
-    """An event that still has its bytes. `deliveries`: per known target that wants it; of a superseded event, those of
-    the event that took its place."""
-
-    position: int
-    event_id: str
-    event_type: str
-    captured_ms: int
-    size: int
-    superseded: bool
-    deliveries: Mapping[str, Delivery | None]
-
-
-class Payloads(Protocol):
-    """The bytes of captured events, and the only ways they go."""
-
-    def retained(self) -> Iterator[Retained]:
-        """In order of position."""
-
-    def bodies(self, positions: Sequence[int]) -> Mapping[int, bytes]:
-        """The exact bytes as captured."""
-
-    def remove(self, positions: Sequence[int], how: str, where: str, now_ms: int) -> None:
-        """Drop the bytes of all of these events, or none; everything that is known about them stays."""
-
-
-@dataclass(frozen=True, slots=True)
-class JournalCounts:
-    """`captured` is all there ever was; of these `retained` still have their bytes."""
-
-    captured: int = 0
-    retained: int = 0
-    retained_bytes: int = 0
-    superseded: int = 0
-    local_only: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class TargetCounts:
-    """A known target, how many deliveries it has in each status, and how many events wait for a first attempt."""
-
-    target: Target
-    state: TargetState
-    statuses: Mapping[Status, int]
-    unattempted: int
-
-
-class Overview(Protocol):
-    """What status counts. It may read all that is stored."""
-
-    def journal(self) -> JournalCounts:
-        """The journal's events."""
-
-    def targets(self) -> Sequence[TargetCounts]:
-        """Every known target, the paused ones too."""
-
-
-@dataclass(frozen=True, slots=True)
-class Archived:
-    """One event in an archive file."""
-
-    retained: Retained
-    body: bytes
-
-
-class ArchiveFile(Protocol):
-    def write(self, events: Sequence[Archived]) -> str:
-        """Write the events, read them back, compare; returns the file's name once it is durable. Raises
-        `Unavailable`."""

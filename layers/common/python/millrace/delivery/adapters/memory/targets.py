@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from millrace.delivery.adapters.memory.ledger import MemoryTargets
+from millrace.delivery.domain.circuit import Circuit
 from millrace.delivery.domain.hub_targets import HubTarget, SecretsLost
-from millrace.delivery.domain.targets import Target
+from millrace.delivery.domain.targets import Blocked, Target, TargetState
 from millrace.delivery.ports.targets import Kept, Position, Wake
 from millrace.ledger.domain.names import join_key
+
+
+@dataclass(slots=True)
+class MemoryTargets:
+    states: dict[str, TargetState] = field(default_factory=dict)
+
+    def get(self, target_id: str) -> TargetState:
+        return self.states.get(target_id, TargetState())
+
+    def fare(self, target_id: str, circuit: Circuit, detail: str) -> None:
+        self.states[target_id] = TargetState(circuit, self.get(target_id).paused_why, blocked_detail=detail)
+
+    def block(self, target_id: str, reason: Blocked, detail: str, now_ms: int) -> None:
+        noted = replace(self.get(target_id), blocked=reason.value, blocked_detail=detail, blocked_ms=now_ms)
+        self.states[target_id] = noted
+
+    def pause(self, target_id: str, why: str) -> None:
+        self.states[target_id] = replace(self.get(target_id), paused_why=why)
 
 
 @dataclass(slots=True)

@@ -1,0 +1,64 @@
+"""`millrace sync retry`: let the next drain try again what was given up, or what waits."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from millrace.delivery.application.retry_delivery import Retry
+from millrace_client.commands.journal_options import Home, plainly, session_of
+from millrace_client.commands.options import JsonOutput
+from millrace_client.commands.output import out
+from millrace_client.errors import Usage
+from millrace_client.journal.sqlite.journal import SqliteJournal
+from millrace_client.journal.sqlite.ledger import SqliteLedger
+from millrace_client.journal.sqlite.targets import SqliteTargets
+
+
+@plainly
+def retry(
+    ctx: typer.Context,
+    event_id: Annotated[str | None, typer.Argument(help="The event; leave it out with --all.")] = None,
+    target: Annotated[str | None, typer.Option(help="At which target; may be left out if there is one only.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Everything that was given up there.")] = False,
+    home: Home = None,
+    as_json: JsonOutput = False,
+) -> None:
+    """
+    Let the next drain try a delivery again that was given up, or that waits.
+
+    Examples:
+
+      millrace sync retry order-17-paid --target audit
+
+      millrace sync retry --all --target audit
+    """
+    if (event_id is None) != every:
+        raise Usage("Name an event, or say --all.")
+    session = session_of(ctx, home, None, lenient=True)
+    with session.database() as database:
+        where = _target(SqliteTargets(database), target)
+        run = Retry(SqliteLedger(database), SqliteJournal(database), session.around.clock)
+        count = run.all_terminal(where) if event_id is None else _one(run, where, event_id)
+    if as_json:
+        print(json.dumps({"target": where, "retried": count}))
+    else:
+        out.print(f"{count} to be tried again at {where}; `millrace sync now` does it.", markup=False)
+
+
+def _one(run: Retry, target_id: str, event_id: str) -> int:
+    run(target_id, event_id)
+    return 1
+
+
+def _target(known: SqliteTargets, named: str | None) -> str:
+    ids = [one.id for one in known.known()]
+    if named is not None:
+        if named not in ids:
+            raise Usage(f"The journal knows no target {named}. Known: {', '.join(ids) or 'none'}.")
+        return named
+    if len(ids) != 1:
+        raise Usage(f"Say which --target. Known: {', '.join(ids) or 'none'}.")
+    return ids[0]

@@ -1,0 +1,172 @@
+"""`millrace sync status`: which target has what, why the rest is not there, and what to do (D11)."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Column, Table
+
+from millrace.ledger.domain.errors import MillraceError
+from millrace_client.commands.journal_options import Home, Override, Token, plainly, session_of
+from millrace_client.commands.options import JsonOutput
+from millrace_client.commands.output import err, out
+from millrace_client.errors import Usage
+from millrace_client.journal.collect import Gc
+from millrace_client.journal.delivery_status import SUGGEST_BYTES, DeliveryStatus
+from millrace_client.journal.old_queues import LEGACY, OldQueues, counts
+from millrace_client.journal.session import Session
+from millrace_client.journal.sqlite.database import Database
+from millrace_client.journal.sqlite.imports import SqliteImports
+from millrace_client.journal.sqlite.journal import SqliteJournal
+from millrace_client.journal.sqlite.ledger import SqliteLedger
+from millrace_client.journal.sqlite.overview import SqliteOverview
+from millrace_client.journal.sqlite.targets import SqliteTargets
+
+Report = dict[str, Any]
+
+
+@plainly
+def status(
+    ctx: typer.Context,
+    check: Annotated[bool, typer.Option("--check", help="Exit with 1 or 2 if something needs a hand.")] = False,
+    override: Override = False,
+    token: Token = None,
+    home: Home = None,
+    as_json: JsonOutput = False,
+) -> None:
+    """
+    Say how delivery stands. Nothing is sent.
+
+    Examples:
+
+      millrace sync status
+
+      millrace sync status --check --json
+    """
+    disagreement = ""
+    try:
+        session = session_of(ctx, home, token, override=override)
+    except Usage as error:
+        disagreement = str(error)
+        session = session_of(ctx, home, token, lenient=True)
+    with session.database() as database:
+        report = report_of(session, database, disagreement)
+    if as_json:
+        print(json.dumps(report))
+    else:
+        _show(report)
+    if check and report["exit_code"]:
+        raise typer.Exit(report["exit_code"])
+
+
+def report_of(session: Session, database: Database, disagreement: str = "") -> Report:
+    """The old top-level fields, and the seven sections beside them."""
+    journal = SqliteJournal(database, session.awaited(SqliteTargets(database).known()))
+    sections = DeliveryStatus(
+        SqliteOverview(database),
+        SqliteLedger(database),
+        SqliteImports(database).conflicts,
+        partial(Gc(journal, session.around.clock), dry_run=True),
+        SUGGEST_BYTES,
+    )([one.id for one in session.definitions])
+    sections["event_journal"]["path"] = str(session.config.journal_path)
+    sections["event_journal"]["drain_blocked"] += _nameless(database)
+    code = _exit_code(sections, disagreement)
+    return {
+        "ok": code == 0,
+        "exit_code": code,
+        "auth_required": session.authority.resolved_server_url is not None,
+        "auth_present": session.identity is not None,
+        "active_queue": _queue(session.authority.queue_db_path),
+        "legacy_queue": _queue(str(session.config.home / LEGACY)),
+        "target_authority": {**session.authority.as_json(), "error": disagreement or None},
+        **sections,
+        "body_upload_compatibility": _body_uploads(session.config.home),
+    }
+
+
+def _exit_code(sections: Report, disagreement: str) -> int:
+    if disagreement:
+        return 2
+    trouble = (
+        sections["event_journal"]["drain_blocked"],
+        sections["migration_conflicts"]["open_count"],
+        sections["terminal_failures"]["count"],
+        [one for one in sections["delivery_targets"] if one["paused"] and one["current"]],
+    )
+    return 1 if any(trouble) else 0
+
+
+def _nameless(database: Database) -> list[Report]:
+    rows = database.connection.execute("SELECT scope, reason, detail, since_ms FROM drain_block")
+    return [{"target": row[0], "reason": row[1], "detail": row[2], "since_ms": row[3]} for row in rows]
+
+
+def _queue(path: str | None) -> Report:
+    found = counts(Path(path)) if path else None
+    events, uploads = found or (0, 0)
+    return {"path": path, "event_count": events, "body_upload_count": uploads}
+
+
+def _body_uploads(home: Path) -> Report:
+    """Counted in the old queues, which own them; none of them is an event of the journal."""
+    queues = OldQueues(home)
+    uploads = failures = 0
+    unreadable: list[str] = []
+    for source in queues.find():
+        try:
+            contents = queues.read(source)
+        except MillraceError:
+            unreadable.append(source.path)
+            continue
+        uploads += contents.body_uploads
+        failures += contents.body_upload_failures
+    return {
+        "owner": "sync/queue.py",
+        "body_upload_count": uploads,
+        "body_upload_failure_count": failures,
+        "unreadable_sources": unreadable,
+    }
+
+
+def _show(report: Report) -> None:
+    authority, journal, ledger = report["target_authority"], report["event_journal"], report["delivery_ledger"]
+    out.print(f"Server: {authority['resolved_server_url'] or 'none'} ({authority['override_mode']})", markup=False)
+    if authority["error"]:
+        err.print(authority["error"], style="red", markup=False)
+    if authority["active_queue_scope_status"] == "stale_non_authoritative":
+        err.print("An old active_queue_scope is left behind; it is ignored.", style="yellow")
+    out.print(
+        f"Journal: {journal['retained_event_count']} events retained ({journal['retained_bytes']} bytes), "
+        f"{ledger['current_target_delivered_count']} delivered to today's targets, "
+        f"{ledger['previous_target_delivered_count']} to earlier ones, {ledger['terminal_failed_count']} given up. "
+        f"Body uploads in the old queues: {report['body_upload_compatibility']['body_upload_count']}."
+    )
+    _show_targets(report)
+    for one in journal["drain_blocked"]:
+        err.print(f"{one['target']}: blocked, {one['reason']}: {one['detail']}", style="yellow", markup=False)
+    for one in report["terminal_failures"]["failures"]:
+        told = f"{one['target']}: {one['event_id']} was given up: {one['error']}"
+        err.print(told, style="yellow", markup=False)
+    for one in report["migration_conflicts"]["conflicts"]:
+        err.print(f"{one['event_id']}: {one['reason']} ({one['source']})", style="yellow", markup=False)
+    if journal["suggestion"]:
+        out.print(journal["suggestion"])
+
+
+def _show_targets(report: Report) -> None:
+    if not report["delivery_targets"]:
+        return
+    table = Table(Column("target", overflow="fold"), "delivered", "open", "given up", "not yet sent", "state")
+    for one in report["delivery_targets"]:
+        said = one["deliveries"]
+        waiting = said["pending"] + said["rejected"] + said["transient"]
+        state = "paused" if one["paused"] else one["blocked"] or ("current" if one["current"] else "earlier")
+        counted = (said["success"] + said["duplicate"], waiting, said["terminal_failed"], one["unattempted_count"])
+        table.add_row(escape(one["id"]), *map(str, counted), state)
+    out.print(table)

@@ -1,0 +1,70 @@
+"""`millrace sync targets`: the targets the journal knows, and how each is treated."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Column, Table
+
+from millrace.delivery.domain.signing import new_secret
+from millrace_client.commands.journal_options import Home, JournalProblem, Token, plainly, session_of
+from millrace_client.commands.options import JsonOutput
+from millrace_client.commands.output import out
+from millrace_client.errors import Usage
+from millrace_client.journal.sqlite.targets import SqliteTargets
+
+
+@plainly
+def targets(
+    ctx: typer.Context,
+    pause: Annotated[str | None, typer.Option(help="Send nothing to this target until it is resumed.")] = None,
+    resume: Annotated[str | None, typer.Option(help="Send to this target again, whatever paused it.")] = None,
+    forget: Annotated[
+        str | None, typer.Option(help="No longer wait for this target in gc; what it was sent stays on record.")
+    ] = None,
+    make_secret: Annotated[bool, typer.Option("--new-secret", help="Print a new signing secret.")] = False,
+    token: Token = None,
+    home: Home = None,
+    as_json: JsonOutput = False,
+) -> None:
+    """
+    List the targets the journal knows, or change how one is treated.
+
+    Examples:
+
+      millrace sync targets
+
+      millrace sync targets --pause audit
+
+      millrace sync targets --new-secret
+    """
+    if make_secret:
+        print(new_secret(secrets.token_bytes(32)))
+        return
+    session = session_of(ctx, home, token, lenient=True)
+    with session.database() as database:
+        known = SqliteTargets(database)
+        for target_id, why in ((pause, "paused by hand"), (resume, "")):
+            if target_id is not None:
+                _require(known, target_id)
+                known.pause(target_id, why)
+        if forget is not None and not known.forget(forget, session.around.clock()):
+            raise Usage(f"The journal knows no target {forget}.")
+        listed = [(one, known.get(one.id)) for one in known.known()]
+    if as_json:
+        print(json.dumps({"targets": [{"id": one.id, "type": one.kind, "url": one.url} for one, _ in listed]}))
+        return
+    table = Table(Column("id", overflow="fold"), "type", Column("url", overflow="fold"), "state")
+    for one, state in listed:
+        told = "paused" if state.paused_why else state.blocked or "ready"
+        table.add_row(*map(escape, (one.id, one.kind, one.url, told)))
+    out.print(table)
+
+
+def _require(known: SqliteTargets, target_id: str) -> None:
+    if all(one.id != target_id for one in known.known()):
+        raise JournalProblem(f"The journal knows no target {target_id}.")

@@ -1,0 +1,39 @@
+"""What status counts, of a journal in memory that is one ledger."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from millrace.delivery.domain.families import Family
+from millrace.delivery.domain.targets import Target
+from millrace.delivery.ports.deliveries import TargetStates
+from millrace_client.journal.memory.ledger import MemoryLedger
+from millrace_client.journal.ports import JournalCounts, TargetCounts
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryOverview:
+    ledger: MemoryLedger
+    name: str
+    states: TargetStates
+
+    def journal(self) -> JournalCounts:
+        kept = self.ledger.journals[self.name].kept
+        bodies = [one.body for one in kept if one.body is not None]
+        return JournalCounts(
+            len(kept),
+            len(bodies),
+            sum(map(len, bodies)),
+            sum(one.superseded_by is not None for one in kept),
+            sum(one.family is Family.LOCAL_ONLY for one in kept),
+        )
+
+    def targets(self) -> Sequence[TargetCounts]:
+        return [self._counts(target) for target in self.ledger.journals[self.name].targets]
+
+    def _counts(self, target: Target) -> TargetCounts:
+        found = self.ledger.find(target.id, None, limit=len(self.ledger.journals[self.name].kept))
+        fresh = self.ledger.unattempted(target, self.name)
+        return TargetCounts(target, self.states.get(target.id), Counter(one.delivery.status for one in found), fresh)
