@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from infra import error_docs, realtime_docs
+from infra import error_docs, limits, realtime_docs
 from infra.monitoring import build as monitoring
 from infra.openapi import build as openapi
 
 
 def files() -> dict[Path, str]:
-    return {**openapi.files(), **realtime_docs.files(), **error_docs.files(), **monitoring.files()}
+    return {**openapi.files(), **realtime_docs.files(), **error_docs.files(), **monitoring.files(), **limits.files()}
 
 
 if __name__ == "__main__":

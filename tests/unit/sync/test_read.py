@@ -10,7 +10,7 @@ import pytest
 from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.errors import BadRequest, Forbidden
 from millrace.ledger.domain.page import Event, Origin, Record
-from millrace.sync.domain.read import SyncPage, check_sync, page_json
+from millrace.sync.domain.read import LIMIT_DEFAULT, LIMIT_MAX, LIMIT_MIN, SyncPage, check_sync, page_json
 
 ALL = Identity("me", "default", frozenset({"demo"}), ("*",), frozenset({"consumer"}), "default")
 SOME = Identity("me", "default", frozenset({"demo"}), ("a", "team/*"), frozenset({"consumer"}), "default")
@@ -42,7 +42,16 @@ def test_a_mistake_names_its_field(body: Any, field: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "given"), [(None, 500), (1, 50), (-5, 50), (50, 50), (777, 777), (1000, 1000), (10**9, 1000)]
+    ("asked", "given"),
+    [
+        (None, LIMIT_DEFAULT),
+        (1, LIMIT_MIN),
+        (-5, LIMIT_MIN),
+        (LIMIT_MIN, LIMIT_MIN),
+        (777, 777),
+        (LIMIT_MAX, LIMIT_MAX),
+        (10**9, LIMIT_MAX),
+    ],
 )
 def test_s6_limit_is_coerced_into_its_bounds(asked: int | None, given: int) -> None:
     assert check_sync({"since_committed_id": 0, "limit": asked}, ALL).limit == given
