@@ -24,11 +24,12 @@ from millrace.sync.domain import read, submit
 
 ROOT = Path(__file__).parents[1]
 DEFINITIONS = ROOT / "docs/contracts.md"
-DOCUMENTS = (
+PAGES = (
     ROOT / "README.md",
     *(ROOT / f"docs/{page}.md" for page in ("contracts", "guarantees", "websocket", "realtime", "streams", "archive")),
-    ROOT / "docs/asyncapi.yaml",
 )
+ASYNCAPI = ROOT / "docs/asyncapi.yaml"
+DOCUMENTS = (*PAGES, ASYNCAPI)
 
 _DEFINED = re.compile(r'(?P<before><a id="limit-(?P<name>[a-z-]+)"></a>[^|\n]*\| )(?P<text>[^|\n]+?)(?P<after> \|)')
 _LINKED = re.compile(r"(?P<before>\[)(?P<text>[^\]\n]+)(?P<after>\]\([^)\s]*#limit-(?P<name>[a-z-]+)\))")
@@ -110,4 +111,4 @@ def _expected(found: re.Match[str]) -> str:
 
 
 def files() -> dict[Path, str]:
-    return {path: current(path.read_text()) for path in DOCUMENTS}
+    return {path: current(path.read_text()) for path in PAGES}

@@ -106,13 +106,15 @@ class CommittedEvent(Closed):
 class SyncAnswer(Closed):
     """Page on with `next_since_committed_id` and `sync_to_committed_id` until `has_more` is false."""
 
-    partitions: list[str] | None
+    partitions: Annotated[list[str] | None, Field(description="What was asked for; null is the whole project.")]
     events: list[CommittedEvent]
-    next_since_committed_id: int
-    sync_to_committed_id: int
+    next_since_committed_id: Position
+    sync_to_committed_id: Annotated[
+        Position, Field(description="The head when the cycle began; the same on all its pages.")
+    ]
     has_more: bool
     pruned_through_committed_id: Annotated[
-        int | None, Field(description="Present when history up to here was pruned for these partitions.")
+        Position | None, Field(description="Present when history up to here was pruned for these partitions.")
     ] = None
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from typing import Any
 
 import pytest
 
+from infra.openapi.models import SyncAnswer
 from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.errors import BadRequest, Forbidden
 from millrace.ledger.domain.page import Event, Origin, Record
@@ -90,3 +92,11 @@ def test_a_page_goes_out_as_json_with_the_stored_body_inside() -> None:
         "has_more": True,
         "pruned_through_committed_id": 3,
     }
+
+
+def test_s6_every_field_of_a_page_is_in_the_answer_and_in_its_published_description() -> None:
+    values: dict[str, Any] = {field.name: 3 for field in fields(SyncPage)}
+    page = SyncPage(**{**values, "events": []})
+    answer = json.loads(page_json(None, page))
+    assert len(answer) == len({"partitions"} | {field.name for field in fields(SyncPage)})
+    assert set(answer) == set(SyncAnswer.model_fields)
