@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from glue_jobs.columns import PUBLISHED
 from glue_jobs.workspace import Workspace
 from millrace.lake.application.snapshots import Snapshots
-from millrace.lake.domain.snapshot import EVENTS, ROOT, STATISTICS, TRANSCRIPTS
+from millrace.lake.domain.snapshot import ROOT
 
-TABLES = (EVENTS, TRANSCRIPTS, STATISTICS)
 TRIES = 10
 
 
 def refresh(workspace: Workspace) -> None:
     """Derived from the pointer, so any run may do it again; the list never goes back to an older snapshot."""
-    for table in TABLES:
+    for table in PUBLISHED:
         for _ in range(TRIES):
             if _refreshed(workspace, table):
                 break

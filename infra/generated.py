@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from infra import asyncapi, error_docs, limits, realtime_docs
+from infra import asyncapi, error_docs, limits, realtime_docs, table_docs
 from infra.monitoring import build as monitoring
 from infra.openapi import build as openapi
 
 
 def files() -> dict[Path, str]:
-    makers = (openapi, realtime_docs, error_docs, monitoring, limits, asyncapi)
+    makers = (openapi, realtime_docs, error_docs, monitoring, limits, asyncapi, table_docs)
     return {path: text for maker in makers for path, text in maker.files().items()}
 
 

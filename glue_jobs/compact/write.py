@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
-from glue_jobs.compact.tables import ORDER, SCHEMAS, added_up, best_told, in_order
+from glue_jobs.columns import SCHEMAS
+from glue_jobs.compact.tables import ORDER, added_up, best_told, in_order
 from glue_jobs.literal import literal_rows
 from glue_jobs.workspace import Workspace
 from millrace.lake.domain import snapshot as names

@@ -16,9 +16,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from glue_jobs.arguments import new_run, now_ms, tell
+from glue_jobs.columns import SCHEMAS
 from glue_jobs.compact.parse import event_key
 from glue_jobs.compact.run import PUBLISHED, Compact
-from glue_jobs.compact.tables import SCHEMAS
 from glue_jobs.compact.write import Segments, key_files
 from glue_jobs.literal import literal_rows
 from glue_jobs.retain import transforms

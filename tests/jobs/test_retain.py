@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from glue_jobs.compact.tables import SCHEMAS
+from glue_jobs.columns import SCHEMAS
 from glue_jobs.literal import literal_rows
 from glue_jobs.retain import transforms
 from glue_jobs.retain.main import main

@@ -1,4 +1,4 @@
-"""S12: what the documents state about limits is what the code enforces."""
+"""Documents and code: no generated file is stale, and the limits that are stated are those enforced (S12)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from infra import limits
+from infra import generated, limits
 from infra.limits import DEFINITIONS, DOCUMENTS, SIZES, TEXTS, VALUES
+
+
+@pytest.mark.parametrize("path", generated.files(), ids=lambda path: path.name)
+def test_a_generated_file_is_not_stale(path: Path) -> None:
+    assert generated.files()[path] == path.read_text(), "run: make generated"
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
