@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from millrace.lake.domain import snapshot as names
+from millrace.lake.domain import edition as names
 
 
 @dataclass(frozen=True, slots=True)

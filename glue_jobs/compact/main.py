@@ -27,7 +27,7 @@ def _run(asked: argparse.Namespace, others: list[str]) -> int:
     compact = Compact(spark, workspace, registry, arguments.new_run, arguments.now_ms, arguments.tell, asked.batch)
     while True:
         report = compact()
-        arguments.tell(f"{report.outcome}: snapshot {report.snapshot.number} {json.dumps(report.snapshot.counts)}")
+        arguments.tell(f"{report.outcome}: edition {report.edition.number} {json.dumps(report.edition.counts)}")
         if report.outcome in (NOTHING_NEW, OVERTAKEN) or not report.more:
             break
     refresh(workspace)

@@ -14,7 +14,7 @@ from pyspark.sql.types import ArrayType, DataType, LongType, StringType, StructF
 from glue_jobs.columns import TABLES
 from millrace.lake.domain.archive import FOLDER, MAX_LINE_BYTES, MAX_TIME_MS
 from millrace.lake.domain.catalog import MAX_VERSION
-from millrace.lake.domain.snapshot import EVENTS
+from millrace.lake.domain.edition import EVENTS
 
 MALFORMED, TOO_LARGE = "malformed", "too_large"
 CORRUPT = "_corrupt"

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from glue_jobs.columns import TABLES
 from glue_jobs.compact.parse import short_numbers
-from millrace.lake.domain import snapshot as names
+from millrace.lake.domain import edition as names
 from millrace.realtime.domain.transcript import FINAL, PARTIAL
 
 ORDER = ("ledger", "sequence_position", "archive_object", "occurred_at", "idempotency_key")

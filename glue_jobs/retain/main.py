@@ -11,8 +11,8 @@ from glue_jobs.athena import refresh
 from glue_jobs.retain.run import DONE, OVERTAKEN, PruneLog, Retain
 from glue_jobs.store import open_store
 from glue_jobs.sweep import sweep
+from millrace.lake.domain.edition import ROOT
 from millrace.lake.domain.retention import Request
-from millrace.lake.domain.snapshot import ROOT
 from millrace.ledger.domain.errors import BadRequest, NotFound
 
 REQUEST = f"{ROOT}retention.json"

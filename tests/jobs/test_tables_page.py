@@ -50,7 +50,7 @@ def test_every_table_is_written_with_the_columns_the_page_and_athena_state(spark
     lake.archive([line("realtime#acme#s", "e", 1, payload=told, event_type=f"realtime.{FINAL}")])
     lake.compact()
     for table in PUBLISHED:
-        written = spark.read.parquet(*(str(tmp_path / file) for file in lake.snapshot.files(table)))
+        written = spark.read.parquet(*(str(tmp_path / file) for file in lake.edition.files(table)))
         assert written.dtypes == [(column.name, column.kind) for column in TABLES[table]]
         (listed,) = re.findall(rf"CREATE EXTERNAL TABLE millrace_{table} \((.*?)\)\n", PAGE, re.DOTALL)
         assert " ".join(listed.split()) == ", ".join(f"{name} {kind}" for name, kind in written.dtypes)
