@@ -269,5 +269,5 @@ def test_of_two_runs_at_once_one_wins_and_the_other_leaves_nothing(lake: Lake) -
     assert [row["sequence_position"] for row in lake.table(EVENTS)] == [1, 2, 3]
     assert slow.edition.run == outcomes[0].edition.run
     runs = {one.name.split("/")[2] for one in lake.objects.list("lake/runs/")}
-    assert len(runs) == 2, "the sweep removes the loser's files, when no reader can have them"
+    assert len(runs) == 2, "the loser's files are removed when no reader can have them"
     assert lake.compact().outcome == NOTHING_NEW

@@ -9,9 +9,9 @@ from pyspark.sql import SparkSession
 
 from glue_jobs.compact.main import main as compact
 from glue_jobs.compact.run import PUBLISHED
+from glue_jobs.remove_unreachable import remove_unreachable
 from glue_jobs.retain.main import main as retain
 from glue_jobs.store import open_store
-from glue_jobs.sweep import sweep
 from glue_jobs.workspace import DirectWorkspace, StagedWorkspace
 from millrace.lake.adapters.memory.objects import MemoryObjects
 from millrace.lake.application.editions import Current, Editions
@@ -54,7 +54,7 @@ def test_staged_runs_fetch_each_object_once_and_publish_what_direct_ones_do(
     files = workspace.paths([file for segment in edition.segments(EVENTS) for file in segment.files])
     rows = rows_of(EVENTS, [file.removeprefix("file://") for file in files])
     assert sorted(row["sequence_position"] for row in rows) == [1, 2, 3, 4]
-    sweep(workspace, NOW, 0)
+    remove_unreachable(workspace, NOW, 0)
     assert not (tmp_path / "stage/ledger").exists()
 
 
@@ -84,11 +84,11 @@ def test_a_file_goes_when_no_edition_within_the_grace_time_has_it() -> None:
     objects.put(dead, b"half")
     objects.put(running, b"half")
     workspace = DirectWorkspace(objects, "s3://bucket/")
-    assert sweep(workspace, now_ms=10_000, grace_ms=2_000) == 3
+    assert remove_unreachable(workspace, now_ms=10_000, grace_ms=2_000) == 3
     left = {name for name in objects.stored if name.startswith("lake/runs/")}
     assert left == {*replaced.files(EVENTS), *current.files(EVENTS), running}
     assert old.manifest not in objects.stored
-    assert sweep(workspace, now_ms=20_000, grace_ms=2_000) == 3
+    assert remove_unreachable(workspace, now_ms=20_000, grace_ms=2_000) == 3
     assert {name for name in objects.stored if name.startswith("lake/runs/")} == set(current.files(EVENTS))
     assert Editions(objects).current().edition == current
 
@@ -100,7 +100,7 @@ def test_a_run_that_lost_does_not_hide_the_edition_that_won() -> None:
     lost = Edition(1, f"{sortable_time(96_000)}-lost", created_ms=99_000)
     assert not Editions(objects).publish(Current(Edition(), None), lost)
     published(objects, 2, created_ms=109_000)
-    sweep(DirectWorkspace(objects, "s3://bucket/"), now_ms=110_000, grace_ms=grace)
+    remove_unreachable(DirectWorkspace(objects, "s3://bucket/"), now_ms=110_000, grace_ms=grace)
     assert objects.get(won.files(EVENTS)[0]), "it was current until a second ago"
 
 

@@ -45,7 +45,7 @@ class Editions:
         """False: another run was faster, and nothing of this one is visible. Safe to call again after any error.
 
         A lost answer may make it False although others have built on this one: its files are never the loser's to
-        delete, the sweep does that.
+        delete, `remove_unreachable` does that.
         """
         self.objects.put(edition.manifest, edition.to_json())
         pointer = json.dumps({"manifest": edition.manifest, "number": edition.number}).encode()

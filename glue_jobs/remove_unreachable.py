@@ -1,4 +1,4 @@
-"""Sweep: remove files that no reader can reach any more, left by folding, by retention and by runs that died."""
+"""Removes files that no reader can reach any more, left by folding, by retention and by runs that died."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _number(edition: Edition) -> int:
     return edition.number
 
 
-def sweep(workspace: Workspace, now_ms: int, grace_ms: int) -> int:
+def remove_unreachable(workspace: Workspace, now_ms: int, grace_ms: int) -> int:
     """A file goes when no edition that was current within the grace time has it, and its run began before that.
 
     The grace time must be longer than any run and any query take. Returns how many objects went.
