@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from millrace.lake.domain.snapshot import File
+from millrace.lake.domain.edition import File
 from millrace.lake.ports.objects import Objects
 from millrace.ledger.domain.errors import Unavailable
 

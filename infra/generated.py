@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from infra import error_docs, metric_docs, realtime_docs
+from infra import asyncapi, error_docs, limits, metric_docs, realtime_docs, table_docs
 from infra.monitoring import build as monitoring
 from infra.openapi import build as openapi
 
 
 def files() -> dict[Path, str]:
-    return {
-        **openapi.files(),
-        **realtime_docs.files(),
-        **error_docs.files(),
-        **metric_docs.files(),
-        **monitoring.files(),
-    }
+    makers = (openapi, realtime_docs, error_docs, metric_docs, monitoring, limits, asyncapi, table_docs)
+    return {path: text for maker in makers for path, text in maker.files().items()}
 
 
 if __name__ == "__main__":

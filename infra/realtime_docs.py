@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/realtime-events.md"
 SCHEMAS = ROOT / "functions/replay/schemas.json"
 
-# by field, or by type and field
+# by field, or by type and field; a field that is not here is given a value of its kind
 EXAMPLES: Mapping[str, Any] = {
     "actionId": "act_31",
     "actionType": "send_email",
@@ -123,7 +123,12 @@ def example(name: str) -> dict[str, Any]:
 def _value(name: str, field: str, rule: Mapping[str, Any]) -> Any:
     if "enum" in rule:
         return rule["enum"][0]
-    return EXAMPLES.get(f"{name}.{field}", EXAMPLES.get(field))
+    return EXAMPLES.get(f"{name}.{field}") or EXAMPLES.get(field, _value_of_kind(field, _rule(rule)))
+
+
+def _value_of_kind(field: str, kind: str) -> Any:
+    known = {"date-time": "2026-02-16T10:00:00.000Z", "integer": 1, "number": 1.5, "number or text": 1, "boolean": True}
+    return known.get(kind, f"{field}_1")
 
 
 def _rule(rule: Mapping[str, Any]) -> str:

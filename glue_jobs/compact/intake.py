@@ -21,8 +21,8 @@ from glue_jobs.compact.parse import archive_object, parse
 from glue_jobs.compact.tables import first_of_each_key
 from glue_jobs.workspace import Workspace
 from millrace.lake.domain.archive import CORRUPT_OBJECT, EMPTY_OBJECT, FOLDER, FOREIGN_OBJECT, SUFFIX
+from millrace.lake.domain.edition import File
 from millrace.lake.domain.registry import QUARANTINE, REJECT, Registry
-from millrace.lake.domain.snapshot import File
 from millrace.lake.ports.objects import Objects
 
 CHUNK = 1 << 20

@@ -8,8 +8,8 @@ import json
 from glue_jobs import arguments
 from glue_jobs.athena import refresh
 from glue_jobs.compact.run import NOTHING_NEW, OVERTAKEN, Compact
+from glue_jobs.remove_unreachable import remove_unreachable
 from glue_jobs.store import open_store
-from glue_jobs.sweep import sweep
 from millrace.lake.application.registries import current_registry
 
 
@@ -27,11 +27,11 @@ def _run(asked: argparse.Namespace, others: list[str]) -> int:
     compact = Compact(spark, workspace, registry, arguments.new_run, arguments.now_ms, arguments.tell, asked.batch)
     while True:
         report = compact()
-        arguments.tell(f"{report.outcome}: snapshot {report.snapshot.number} {json.dumps(report.snapshot.counts)}")
+        arguments.tell(f"{report.outcome}: edition {report.edition.number} {json.dumps(report.edition.counts)}")
         if report.outcome in (NOTHING_NEW, OVERTAKEN) or not report.more:
             break
     refresh(workspace)
-    removed = sweep(workspace, arguments.now_ms(), int(asked.grace_hours * 3_600_000))
+    removed = remove_unreachable(workspace, arguments.now_ms(), int(asked.grace_hours * 3_600_000))
     arguments.tell(f"{removed} unreachable files removed")
     return 0
 

@@ -5,32 +5,27 @@ A line's payload is its last member and stays the text it is: only what stands b
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, LongType, StringType, StructField, StructType
 
+from glue_jobs.columns import TABLES
 from millrace.lake.domain.archive import FOLDER, MAX_LINE_BYTES, MAX_TIME_MS
 from millrace.lake.domain.catalog import MAX_VERSION
+from millrace.lake.domain.edition import EVENTS
 
 MALFORMED, TOO_LARGE = "malformed", "too_large"
 CORRUPT = "_corrupt"
+TYPES: Mapping[str, DataType] = {"string": StringType(), "bigint": LongType(), "array<string>": ArrayType(StringType())}
 HEAD = StructType(
     [
-        StructField("committed_at", LongType()),
-        StructField("ledger", StringType()),
-        StructField("tenant", StringType()),
-        StructField("partitions", ArrayType(StringType())),
-        StructField("client_id", StringType()),
-        StructField("event_type", StringType()),
-        StructField("event_version", LongType()),
-        StructField("idempotency_key", StringType()),
-        StructField("occurred_at", StringType()),
-        StructField("source", StringType()),
-        StructField("trace_id", StringType()),
-        StructField("sequence_position", LongType()),
+        *(StructField(column.name, TYPES[column.line]) for column in TABLES[EVENTS] if column.line),
         StructField(CORRUPT, StringType()),
     ]
 )
+"""What stands before the payload of a line."""
 TEXTS = ("ledger", "tenant", "event_type", "idempotency_key", "occurred_at", "source")
 UTC = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|\+00:00)$"
 PAYLOAD = ',"payload":'

@@ -15,21 +15,21 @@ from glue_jobs.compact.intake import Intake, Judged, entries, json_lines
 from glue_jobs.compact.tables import event_rows, statistic_rows, transcript_rows
 from glue_jobs.compact.write import Segments, event_files, key_files
 from glue_jobs.workspace import Workspace
-from millrace.lake.application.snapshots import Current, Snapshots, names_in
+from millrace.lake.application.editions import Current, Editions, names_in
 from millrace.lake.domain.archive import FOLDER, MAX_LINE_BYTES
-from millrace.lake.domain.registry import QUARANTINE, REJECT, Registry
-from millrace.lake.domain.snapshot import (
+from millrace.lake.domain.edition import (
     EVENTS,
     FAN_IN,
     KEYS,
     PROCESSED,
     STATISTICS,
     TRANSCRIPTS,
+    Edition,
     File,
-    Snapshot,
     to_fold,
 )
-from millrace.lake.domain.snapshot import QUARANTINE as QUARANTINE_TABLE
+from millrace.lake.domain.edition import QUARANTINE as QUARANTINE_TABLE
+from millrace.lake.domain.registry import QUARANTINE, REJECT, Registry
 from millrace.ledger.domain.errors import MillraceError, Rejected
 
 NOTHING_NEW, PUBLISHED, OVERTAKEN = "nothing_new", "published", "overtaken"
@@ -47,7 +47,7 @@ class Inconsistent(MillraceError):
 @dataclass(frozen=True, slots=True)
 class Report:
     outcome: str
-    snapshot: Snapshot
+    edition: Edition
     more: bool = False
 
 
@@ -65,27 +65,27 @@ class Compact:
     fan_in: int = FAN_IN
 
     def __call__(self) -> Report:
-        snapshots = Snapshots(self.workspace.objects)
-        current = snapshots.current()
-        new = self._new_objects(current.snapshot)
+        editions = Editions(self.workspace.objects)
+        current = editions.current()
+        new = self._new_objects(current.edition)
         if not new:
-            return Report(NOTHING_NEW, current.snapshot)
+            return Report(NOTHING_NEW, current.edition)
         taken = new[: self.batch]
         self.tell(f"{len(taken)} new objects of {len(new)}, {sum(file.size for file in taken)} bytes")
         segments = Segments(self.spark, self.workspace, self.new_run(), self.tell, self.fan_in)
         judged = Intake(self.spark, self.workspace, self.registry, self.tell)(taken)
         try:
             self._refuse_rejected(judged)
-            snapshot = self._snapshot(current, judged, taken, segments)
+            edition = self._edition(current, judged, taken, segments)
         finally:
             judged.release()
-        if not snapshots.publish(current, snapshot):
-            return Report(OVERTAKEN, snapshots.current().snapshot, more=True)
-        return Report(PUBLISHED, snapshot, more=len(new) > len(taken))
+        if not editions.publish(current, edition):
+            return Report(OVERTAKEN, editions.current().edition, more=True)
+        return Report(PUBLISHED, edition, more=len(new) > len(taken))
 
-    def _new_objects(self, snapshot: Snapshot) -> list[File]:
+    def _new_objects(self, edition: Edition) -> list[File]:
         """Whatever is not processed yet, wherever its name sorts: late objects are new ones."""
-        done = {name for file in snapshot.files(PROCESSED) for name in names_in(self.workspace.objects, file)}
+        done = {name for file in edition.files(PROCESSED) for name in names_in(self.workspace.objects, file)}
         listed = self.workspace.objects.list(FOLDER)
         return [File(one.name, one.size) for one in listed if one.name not in done and not one.name.endswith("/")]
 
@@ -100,8 +100,8 @@ class Compact:
             **{name: event[name] for name in where},
         )
 
-    def _snapshot(self, current: Current, judged: Judged, taken: Sequence[File], segments: Segments) -> Snapshot:
-        before = current.snapshot
+    def _edition(self, current: Current, judged: Judged, taken: Sequence[File], segments: Segments) -> Edition:
+        before = current.edition
         after = replace(
             before, number=before.number + 1, run=segments.run, created_ms=self.clock(), tables=dict(before.tables)
         )
@@ -121,7 +121,7 @@ class Compact:
         }
         return replace(segments.folded(after), counts=counts)
 
-    def _with_events(self, after: Snapshot, judged: Judged, segments: Segments) -> tuple[Snapshot, int]:
+    def _with_events(self, after: Edition, judged: Judged, segments: Segments) -> tuple[Edition, int]:
         if judged.lines is None:
             return after, 0
         self.tell("looking for events that are published already")
@@ -146,7 +146,7 @@ class Compact:
                 after = after.having(table, [*after.segments(table), *([segment] if segment.rows else [])])
         return after, events.rows
 
-    def _published(self, before: Snapshot, first: DataFrame, candidates: int, segments: Segments) -> DataFrame:
+    def _published(self, before: Edition, first: DataFrame, candidates: int, segments: Segments) -> DataFrame:
         """Which of these keys an earlier run published: the narrow index is read, the tables are not."""
         keys = first.select("key")
         files = tuple(file for segment in before.segments(KEYS) for file in segment.files)
@@ -155,7 +155,7 @@ class Compact:
         wanted = F.broadcast(keys) if candidates <= BROADCAST_ROWS else keys
         return segments.read(KEYS, files).join(wanted, "key", "left_semi")
 
-    def _with_quarantine(self, after: Snapshot, judged: Judged, segments: Segments) -> Snapshot:
+    def _with_quarantine(self, after: Edition, judged: Judged, segments: Segments) -> Edition:
         added = []
         if judged.lines is not None and judged.count(QUARANTINE):
             self.tell(f"setting {judged.count(QUARANTINE)} lines aside")
@@ -165,7 +165,7 @@ class Compact:
             added.append(segments.put(f"{QUARANTINE_TABLE}-objects", "objects.gz", data, len(judged.set_aside)))
         return after.having(QUARANTINE_TABLE, [*after.segments(QUARANTINE_TABLE), *added])
 
-    def _with_processed(self, after: Snapshot, names: list[str], segments: Segments) -> Snapshot:
+    def _with_processed(self, after: Edition, names: list[str], segments: Segments) -> Edition:
         listed = segments.put(PROCESSED, "names.json.gz", _names_gz(names), len(names))
         after = after.having(PROCESSED, [*after.segments(PROCESSED), listed])
         step = 0

@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from glue_jobs.columns import TABLES
 from glue_jobs.compact.parse import short_numbers
-from millrace.lake.domain import snapshot as names
+from millrace.lake.domain import edition as names
 from millrace.realtime.domain.transcript import FINAL, PARTIAL
 
 ORDER = ("ledger", "sequence_position", "archive_object", "occurred_at", "idempotency_key")
-SCHEMAS: Mapping[str, str] = {
-    names.EVENTS: "ledger string, contract string, tenant string, sequence_position bigint, event_type string, "
-    "event_version bigint, idempotency_key string, occurred_at timestamp, committed_at timestamp, source string, "
-    "trace_id string, client_id string, partitions array<string>, payload string, filled boolean, "
-    "archive_object string",
-    names.KEYS: "key binary",
-    names.TRANSCRIPTS: "ledger string, tenant string, utterance_id string, speaker string, text string, "
-    "start_ms bigint, end_ms bigint, final boolean, event_id string, sequence_position bigint, ts string, rank string",
-    names.STATISTICS: "ledger string, contract string, tenant string, day date, events bigint, payload_bytes bigint, "
-    "first_position bigint, last_position bigint, first_committed_at timestamp, last_committed_at timestamp",
-    names.PRUNED: "ledger string, first bigint, last bigint",
-}
 TIES = ("payload", "event_type", "event_version", "committed_at", "source", "trace_id", "client_id", "partitions")
 """Two lines that differ in none of these are the same line."""
 SECONDS_BEFORE_1970 = 62_135_596_800
@@ -37,22 +24,7 @@ def in_order() -> list[Column]:
 def event_rows(accepted: DataFrame) -> DataFrame:
     """Parsed and accepted lines as rows of the events table."""
     return accepted.select(
-        "ledger",
-        "contract",
-        "tenant",
-        "sequence_position",
-        "event_type",
-        "event_version",
-        "idempotency_key",
-        "occurred_at",
-        F.timestamp_millis("committed_at").alias("committed_at"),
-        "source",
-        "trace_id",
-        "client_id",
-        "partitions",
-        "payload",
-        "filled",
-        F.col("object").alias("archive_object"),
+        *(F.expr(column.made or column.name).cast(column.kind).alias(column.name) for column in TABLES[names.EVENTS])
     )
 
 

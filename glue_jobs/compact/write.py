@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
-from glue_jobs.compact.tables import ORDER, SCHEMAS, added_up, best_told, in_order
+from glue_jobs.columns import SCHEMAS
+from glue_jobs.compact.tables import ORDER, added_up, best_told, in_order
 from glue_jobs.literal import literal_rows
 from glue_jobs.workspace import Workspace
-from millrace.lake.domain import snapshot as names
-from millrace.lake.domain.snapshot import FAN_IN, File, Segment, Snapshot, run_folder, to_fold
+from millrace.lake.domain import edition as names
+from millrace.lake.domain.edition import FAN_IN, Edition, File, Segment, run_folder, to_fold
 
 FILE_BYTES = 128 * 1024 * 1024
 """A Parquet file that readers like; smaller ones are folded as they add up."""
@@ -72,19 +73,19 @@ class Segments:
         self.workspace.objects.put(file, data)
         return Segment(self.run, rows, (File(file, len(data)),))
 
-    def folded(self, snapshot: Snapshot) -> Snapshot:
+    def folded(self, edition: Edition) -> Edition:
         """Where a tier of a table is full, its segments become one."""
         for table, combine in COMBINED.items():
             step = 0
-            while full := to_fold(snapshot.segments(table), self.fan_in):
+            while full := to_fold(edition.segments(table), self.fan_in):
                 step += 1
                 self.tell(f"folding {len(full)} segments of {table}")
                 files = tuple(file for segment in full for file in segment.files)
                 count = _files(table, sum(segment.rows for segment in full), sum(file.size for file in files))
                 merged = self.write(table, combine(self.read(table, files)), count, f"-folded-{step}")
-                kept = [segment for segment in snapshot.segments(table) if segment not in full]
-                snapshot = snapshot.having(table, [*kept, merged])
-        return snapshot
+                kept = [segment for segment in edition.segments(table) if segment not in full]
+                edition = edition.having(table, [*kept, merged])
+        return edition
 
 
 def read_files(spark: SparkSession, workspace: Workspace, table: str, files: Iterable[File]) -> DataFrame:

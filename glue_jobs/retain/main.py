@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 from glue_jobs import arguments
 from glue_jobs.athena import refresh
+from glue_jobs.remove_unreachable import remove_unreachable
 from glue_jobs.retain.run import DONE, OVERTAKEN, PruneLog, Retain
 from glue_jobs.store import open_store
-from glue_jobs.sweep import sweep
+from millrace.lake.domain.edition import ROOT
 from millrace.lake.domain.retention import Request
-from millrace.lake.domain.snapshot import ROOT
 from millrace.ledger.domain.errors import BadRequest, NotFound
 
 REQUEST = f"{ROOT}retention.json"
@@ -50,7 +50,7 @@ def run(asked: argparse.Namespace, others: list[str], name: str, pruner: Callabl
         arguments.tell(f"{ledger}: the log has not let go of everything yet, so all of it stays; run again")
     if report.outcome == DONE:
         refresh(workspace)
-        sweep(workspace, arguments.now_ms(), int(asked.grace_hours * 3_600_000))
+        remove_unreachable(workspace, arguments.now_ms(), int(asked.grace_hours * 3_600_000))
     return 1 if report.outcome == OVERTAKEN else 0
 
 

@@ -13,10 +13,10 @@ from pyspark.sql import functions as F  # noqa: N812
 from glue_jobs.compact.write import FILE_BYTES, Segments, read_files
 from glue_jobs.retain import transforms
 from glue_jobs.workspace import Workspace
+from millrace.lake.application.editions import Current, Editions
 from millrace.lake.application.quarantine import ListQuarantine
-from millrace.lake.application.snapshots import Current, Snapshots
+from millrace.lake.domain.edition import EVENTS, FAN_IN, PRUNED, ROOT, Edition, File, Segment
 from millrace.lake.domain.retention import Request
-from millrace.lake.domain.snapshot import EVENTS, FAN_IN, PRUNED, ROOT, File, Segment, Snapshot
 from millrace.ledger.application.prune import Pruned
 from millrace.ledger.domain.ranges import Ranges
 
@@ -78,16 +78,16 @@ class Retain:
     fan_in: int = FAN_IN
 
     def __call__(self, request: Request) -> Report:
-        current = Snapshots(self.workspace.objects).current()
+        current = Editions(self.workspace.objects).current()
         if self.prune_log is not None:
-            self._remove_doomed(current.snapshot)
-        files = [file for segment in current.snapshot.segments(EVENTS) for file in segment.files]
+            self._remove_doomed(current.edition)
+        files = [file for segment in current.edition.segments(EVENTS) for file in segment.files]
         if not files or not request.ledgers:
             return Report(DRY if self.prune_log is None else NOTHING, Plan({}, ()))
         events = self._events(files)
-        going = self._may_go(events, current.snapshot, request).persist()
+        going = self._may_go(events, current.edition, request).persist()
         try:
-            plan = self._plan(events, going, current.snapshot)
+            plan = self._plan(events, going, current.edition)
             if self.prune_log is None:
                 return Report(DRY, plan)
             if not plan.ranges:
@@ -103,16 +103,16 @@ class Retain:
         position = F.col("sequence_position").alias("position")
         return rows.select("ledger", position, "partitions", "archive_object", file.alias("file"))
 
-    def _may_go(self, events: DataFrame, snapshot: Snapshot, request: Request) -> DataFrame:
+    def _may_go(self, events: DataFrame, edition: Edition, request: Request) -> DataFrame:
         self.tell("looking for events that nobody needs")
         releases = transforms.release_rows(self.spark, request)
         asked = F.broadcast(releases.select("ledger"))
         placed = events.where("position is not null").join(asked, "ledger", "left_semi")
-        gone = [file for segment in snapshot.segments(PRUNED) for file in segment.files]
+        gone = [file for segment in edition.segments(PRUNED) for file in segment.files]
         covered = transforms.covered_rows(placed, read_files(self.spark, self.workspace, PRUNED, gone))
         return transforms.may_go_rows(placed, releases, transforms.mark_rows(self.spark, request), covered)
 
-    def _plan(self, events: DataFrame, going: DataFrame, snapshot: Snapshot) -> Plan:
+    def _plan(self, events: DataFrame, going: DataFrame, edition: Edition) -> Plan:
         found: dict[str, list[tuple[int, int]]] = {}
         for row in transforms.spans(going).toLocalIterator():
             found.setdefault(row["ledger"], []).append((row["first"], row["last"]))
@@ -125,7 +125,7 @@ class Retain:
         )
         empty = touched.join(staying, "archive_object", "left_anti")
         awaited = {one.object for one in ListQuarantine(self.workspace.objects)() if one.redriven is None}
-        doomed = sorted({row["archive_object"] for row in empty.toLocalIterator()} - awaited - set(snapshot.doomed))
+        doomed = sorted({row["archive_object"] for row in empty.toLocalIterator()} - awaited - set(edition.doomed))
         return Plan({ledger: Ranges.joined(spans) for ledger, spans in found.items()}, tuple(doomed))
 
     def _carried_out(
@@ -141,14 +141,14 @@ class Retain:
         bodies, unfinished = self._emptied(plan)
         if unfinished:
             going = going.where(~F.col("ledger").isin(*unfinished))
-            plan = self._plan(events, going, current.snapshot)
+            plan = self._plan(events, going, current.edition)
         if not plan.ranges:
             return Report(NOTHING, plan, manifest, bodies, unfinished)
         segments = Segments(self.spark, self.workspace, run, self.tell, self.fan_in)
-        snapshot = self._without(plan, events, going, current.snapshot, segments)
-        if not Snapshots(self.workspace.objects).publish(current, snapshot):
+        edition = self._without(plan, events, going, current.edition, segments)
+        if not Editions(self.workspace.objects).publish(current, edition):
             return Report(OVERTAKEN, plan, manifest, bodies, unfinished)
-        self._remove_doomed(snapshot)
+        self._remove_doomed(edition)
         return Report(DONE, plan, manifest, bodies, unfinished)
 
     def _emptied(self, plan: Plan) -> tuple[int, tuple[str, ...]]:
@@ -161,9 +161,7 @@ class Retain:
             unfinished += [] if pruned.complete else [ledger]
         return bodies, tuple(unfinished)
 
-    def _without(
-        self, plan: Plan, events: DataFrame, going: DataFrame, before: Snapshot, segments: Segments
-    ) -> Snapshot:
+    def _without(self, plan: Plan, events: DataFrame, going: DataFrame, before: Edition, segments: Segments) -> Edition:
         """Only files that lose something are written anew; those that lose everything are dropped."""
         counts = events.groupBy("file").count().join(going.groupBy("file").agg(F.count("*").alias("going")), "file")
         touched = {row["file"]: (row["count"], row["going"]) for row in counts.collect()}
@@ -185,7 +183,7 @@ class Retain:
         # Those that were doomed before have been removed by now.
         return replace(segments.folded(after), counts={"pruned": plan.events}, doomed=plan.objects)
 
-    def _remove_doomed(self, snapshot: Snapshot) -> None:
-        """Named in the snapshot first, so that a run that dies here is finished by the next."""
-        for name in snapshot.doomed:
+    def _remove_doomed(self, edition: Edition) -> None:
+        """Named in the edition first, so that a run that dies here is finished by the next."""
+        for name in edition.doomed:
             self.workspace.objects.delete(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from infra.openapi.parts import JSON, PROBLEMS, content, operation, parameter, problems, ref, response
+from millrace.runtime.requests import MAX_BATCH
 
 DOMAIN = parameter("domain", "path", {"type": "string", "minLength": 1, "maxLength": 128, "pattern": r"\S"})
 EVENT = {
@@ -26,9 +27,9 @@ def paths() -> dict[str, Any]:
                 "catalog",
                 "recordCatalogEvents",
                 "Record events of a domain, each once",
-                "One event, or `{events: […]}` of 1 to 100: then each has a result, and a bad one undoes nothing. An "
-                "event is the same as another if it has the same key; with another type, version or payload under "
-                "that key it is refused. Needs the role producer and the partition `catalog:{domain}`.",
+                f"One event, or `{{events: […]}}` of 1 to {MAX_BATCH}: then each has a result, and a bad one undoes "
+                "nothing. An event is the same as another if it has the same key; with another type, version or "
+                "payload under that key it is refused. Needs the role producer and the partition `catalog:{domain}`.",
                 {"200": response("Done.", answers), **problems(*PROBLEMS, "409")},
                 parameters=[DOMAIN],
                 body=body,

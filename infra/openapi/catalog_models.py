@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, JsonValue
 
+from infra.limits import TEXTS
 from infra.openapi.models import Closed, FieldError
 from millrace.lake.domain.catalog import MAX_TEXT_BYTES, MAX_VERSION
 from millrace.runtime.requests import MAX_BATCH
@@ -16,7 +17,7 @@ Text = Annotated[
 
 
 class CatalogEvent(Closed):
-    """The envelope. Its sequence position is given by the ledger. At most 96 KiB."""
+    __doc__ = f"The envelope. Its sequence position is given by the ledger. At most {TEXTS['catalog-event']}."
 
     event_type: Annotated[Text, Field(examples=["materialization.completed"])]
     event_version: Annotated[int, Field(ge=1, le=MAX_VERSION, description="Of this type's schema.", examples=[1])]

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from infra.limits import TEXTS
 from millrace.sync.domain.read import LIMIT_DEFAULT, LIMIT_MAX, LIMIT_MIN, MAX_POSITION
 from millrace.sync.domain.submit import MAX_BATCH, MAX_ID_BYTES, MAX_PARTITION_BYTES, MAX_PARTITIONS
 
@@ -46,7 +47,7 @@ class Item(BaseModel):
 
 
 class SubmitRequest(BaseModel):
-    """At most 1 MiB; one event with its id, partitions and meta at most 96 KiB."""
+    __doc__ = f"At most {TEXTS['http-body']}; one event with its id, partitions and meta at most {TEXTS['event']}."
 
     events: Annotated[list[Item], Field(min_length=1, max_length=MAX_BATCH)]
 
@@ -105,13 +106,15 @@ class CommittedEvent(Closed):
 class SyncAnswer(Closed):
     """Page on with `next_since_committed_id` and `sync_to_committed_id` until `has_more` is false."""
 
-    partitions: list[str] | None
+    partitions: Annotated[list[str] | None, Field(description="What was asked for; null is the whole project.")]
     events: list[CommittedEvent]
-    next_since_committed_id: int
-    sync_to_committed_id: int
+    next_since_committed_id: Position
+    sync_to_committed_id: Annotated[
+        Position, Field(description="The head when the cycle began; the same on all its pages.")
+    ]
     has_more: bool
     pruned_through_committed_id: Annotated[
-        int | None, Field(description="Present when history up to here was pruned for these partitions.")
+        Position | None, Field(description="Present when history up to here was pruned for these partitions.")
     ] = None
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from infra.limits import TEXTS
+
 JSON = "application/json"
 
 PROBLEMS = {
     "400": "The request breaks a rule; `details.field` says where. Nothing was processed.",
     "401": "No token, or one that is expired, unsigned or for somebody else.",
     "403": "The token does not reach this project, partition or role.",
-    "413": "The body is over 1 MiB.",
+    "413": f"The body is over {TEXTS['http-body']}.",
     "429": "Too many requests, or storage is throttled: wait `Retry-After` seconds, send the same ids again.",
     "500": "Our mistake. The same request again is safe.",
     "503": "Too many writers, or storage did not answer. The same request again is safe.",

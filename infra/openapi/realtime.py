@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from infra.limits import TEXTS
 from infra.openapi.parts import JSON, operation, parameter, problems, ref, response
 from infra.realtime_docs import example
 from millrace.ledger.domain.access import MAX_NAME_BYTES
@@ -47,7 +48,7 @@ STORAGE = ("429", "500", "503")
 REFUSED = {
     "400": response("The request breaks a rule; each of `errors` says where. Nothing was stored.", ERROR),
     "409": response("The `eventId` is used by another event of the tenant. Nothing was stored.", ERROR),
-    "413": response("The event is over 96 KiB, or the body over 1 MiB.", ERROR),
+    "413": response(f"The event is over {TEXTS['realtime-event']}, or the body over {TEXTS['http-body']}.", ERROR),
 }
 FORBIDDEN = "The token does not reach this session or role."
 
@@ -151,7 +152,7 @@ def _checkpoint() -> dict[str, Any]:
             "400": REFUSED["400"],
             **problems("401"),
             **_forbidden(),
-            "413": response("The body is over 1 MiB.", ERROR),
+            "413": response(f"The body is over {TEXTS['http-body']}.", ERROR),
             **problems(*STORAGE),
         },
         parameters=[SESSION],

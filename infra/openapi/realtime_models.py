@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from pydantic.alias_generators import to_camel
 
+from infra.limits import TEXTS
 from infra.openapi.models import Closed
 from millrace.ledger.domain.access import MAX_NAME_BYTES
 from millrace.ledger.domain.instants import UTC_DATE_TIME
@@ -58,7 +59,7 @@ class StoredEvent(RealtimeEvent):
 
 
 class RealtimeBatch(Camel):
-    """At most 1 MiB; one event at most 96 KiB."""
+    __doc__ = f"At most {TEXTS['http-body']}; one event at most {TEXTS['realtime-event']}."
 
     events: Annotated[list[RealtimeEvent], Field(min_length=1, max_length=MAX_BATCH)]
 
@@ -111,7 +112,7 @@ class Late(Camel):
 
 
 class ReplayAnswer(Camel):
-    """A page holds at most `limit` events and 4 MiB."""
+    __doc__ = f"A page holds at most `limit` events and {TEXTS['replay-page']}."
 
     ok: Literal[True]
     session_id: str

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from infra.limits import TEXTS
 from infra.openapi.models import Closed
 from millrace.ledger.domain.access import MAX_NAME_BYTES
 from millrace.realtime.doors.fields import NOT_BLANK
@@ -134,7 +135,7 @@ class StreamDraft(StreamEventContent, Sparse):
 
 
 class StreamBatch(Closed):
-    """At most 1 MiB; one event at most 96 KiB."""
+    __doc__ = f"At most {TEXTS['http-body']}; one event at most {TEXTS['stream-event']}."
 
     events: Annotated[list[StreamDraft], Field(min_length=1, max_length=MAX_BATCH)]
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from infra.limits import TEXTS
 from infra.openapi.parts import JSON, PROBLEMS, content, operation, parameter, problems, ref, response
+from millrace.ledger.domain.access import MAX_NAME_BYTES
 
-PROJECT = parameter("project", "path", {"type": "string", "minLength": 1, "maxLength": 128})
+PROJECT = parameter("project", "path", {"type": "string", "minLength": 1, "maxLength": MAX_NAME_BYTES})
 
 
 def paths() -> dict[str, Any]:
@@ -26,7 +28,7 @@ def paths() -> dict[str, Any]:
                 "sync",
                 "Read events from any position",
                 "Every event of the partitions after `since_committed_id`, in order, up to a watermark that stays "
-                "fixed for the cycle. A page holds at most `limit` events and 4 MiB.",
+                f"fixed for the cycle. A page holds at most `limit` events and {TEXTS['http-page']}.",
                 "SyncRequest",
                 "SyncAnswer",
             )

@@ -16,18 +16,18 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from glue_jobs.arguments import new_run, now_ms, tell
+from glue_jobs.columns import SCHEMAS
 from glue_jobs.compact.parse import event_key
 from glue_jobs.compact.run import PUBLISHED, Compact
-from glue_jobs.compact.tables import SCHEMAS
 from glue_jobs.compact.write import Segments, key_files
 from glue_jobs.literal import literal_rows
 from glue_jobs.retain import transforms
 from glue_jobs.session import spark_session
 from glue_jobs.store import open_store
-from millrace.lake.application.snapshots import Snapshots
+from millrace.lake.application.editions import Editions
+from millrace.lake.domain.edition import KEYS, PROCESSED, PRUNED, Edition
 from millrace.lake.domain.registry import Known, Registry
 from millrace.lake.domain.retention import Release, Request
-from millrace.lake.domain.snapshot import KEYS, PROCESSED, PRUNED, Snapshot
 
 REGISTRY = Registry({"order.placed": Known({1: {}})})
 MEMORY = os.environ.get("MILLRACE_BENCH_MEMORY", "3g")
@@ -69,8 +69,8 @@ def compact(store: str) -> dict[str, Any]:
     start = time.perf_counter()
     report = Compact(spark, open_store(store), REGISTRY, new_run, now_ms, tell)()
     assert report.outcome == PUBLISHED
-    counts = report.snapshot.counts
-    size = sum(file.size for one in report.snapshot.tables.values() for segment in one for file in segment.files)
+    counts = report.edition.counts
+    size = sum(file.size for one in report.edition.tables.values() for segment in one for file in segment.files)
     return {
         "new_rows": counts["new"],
         "quarantined": counts["quarantined"],
@@ -105,9 +105,9 @@ def history(store: str, events: int) -> dict[str, Any]:
     keys = segments.write(KEYS, spark.range(events).select(key.alias("key")), key_files(events))
     names = gzip.compress(json.dumps([f"ledger/old-{n}.jsonl.gz" for n in range(events // 5_000)]).encode())
     processed = segments.put(PROCESSED, "names.json.gz", names, events // 5_000)
-    snapshots = Snapshots(workspace.objects)
-    snapshot = Snapshot(1, segments.run, now_ms()).having(KEYS, [keys]).having(PROCESSED, [processed])
-    assert snapshots.publish(snapshots.current(), snapshot)
+    editions = Editions(workspace.objects)
+    edition = Edition(1, segments.run, now_ms()).having(KEYS, [keys]).having(PROCESSED, [processed])
+    assert editions.publish(editions.current(), edition)
     return {"jvm": _jvm(spark)}
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import httpx
 
 from millrace.lake.adapters.s3_objects import S3Objects
-from millrace.lake.application.snapshots import Snapshots
+from millrace.lake.application.editions import Editions
 from millrace.lake.domain.archive import read_lines
-from millrace.lake.domain.snapshot import PROCESSED, File, Segment
+from millrace.lake.domain.edition import PROCESSED, File, Segment
 from millrace.operators.wiring import Hub as Operator
 from tests.e2e.conftest import Hub
 
@@ -76,11 +76,11 @@ def processed(hub: Hub) -> None:
     """What compaction leaves behind once it has processed every object, as far as retention looks at it."""
     objects = operator(hub).objects
     run = uuid.uuid4().hex
-    snapshots = Snapshots(objects)
-    current = snapshots.current()
+    editions = Editions(objects)
+    current = editions.current()
     names = [listed.name for listed in objects.list("ledger/")]
     file = f"lake/runs/{run}/processed/names.json.gz"
     objects.put(file, gzip.compress(json.dumps(names).encode()))
     segment = Segment(run, len(names), (File(file, 1),))
-    after = replace(current.snapshot, number=current.snapshot.number + 1, run=run).having(PROCESSED, [segment])
-    assert snapshots.publish(current, after)
+    after = replace(current.edition, number=current.edition.number + 1, run=run).having(PROCESSED, [segment])
+    assert editions.publish(current, after)

@@ -9,8 +9,8 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from millrace.lake.application.snapshots import Snapshots
-from millrace.lake.domain.snapshot import EVENTS
+from millrace.lake.application.editions import Editions
+from millrace.lake.domain.edition import EVENTS
 from tests.e2e.api import item
 from tests.e2e.conftest import Hub
 from tests.e2e.lake import archived, done, eventually, operator, sent, session_event
@@ -39,13 +39,13 @@ def test_events_are_compacted_and_then_pruned_from_log_tables_and_archive(stack:
     done(sent(stack, "PUT", "/v1/retention/sync/demo", {"advance_to": 4}, **token))
     done(sent(stack, "PUT", "/v1/retention/sync/demo", {"partition": "b", "advance_to": 2}, **token))
     done(sent(stack, "PUT", "/v1/retention/realtime/s1", {"advance_to": 1}, **token))
-    snapshots = Snapshots(operator(stack).objects)
-    before = snapshots.current().snapshot
+    editions = Editions(operator(stack).objects)
+    before = editions.current().edition
     told = run(stack, tmp_path, "retain.job", "--execute", "true")
     assert f"{project}: 3 events in 2 ranges, up to 4" in told
     page = done(sent(stack, "POST", "/v1/projects/demo/sync", {"since_committed_id": 0}, **token))
     assert [event["committed_id"] for event in page["events"]] == [3, 5], "the log"
-    assert before.rows(EVENTS) - snapshots.current().snapshot.rows(EVENTS) == 4, "the tables"
+    assert before.rows(EVENTS) - editions.current().edition.rows(EVENTS) == 4, "the tables"
     held = {(line["ledger"], line["sequence_position"]) for line in archived(stack, token["tenant"])}
     assert held >= {(project, 3), (project, 5)}
     assert (session, 1) not in held, "an archive object none of whose events are kept"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from glue_jobs.workspace import Workspace
-from millrace.lake.domain.snapshot import File
+from millrace.lake.domain.edition import File
 from millrace.lake.ports.objects import Fetched, Listed
 
 

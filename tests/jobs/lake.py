@@ -16,10 +16,10 @@ from pyspark.sql import SparkSession
 from glue_jobs.compact.run import Compact, Report
 from glue_jobs.workspace import DirectWorkspace, Workspace
 from millrace.lake.adapters.directory_objects import DirectoryObjects
-from millrace.lake.application.snapshots import Snapshots
+from millrace.lake.application.editions import Editions
 from millrace.lake.domain.archive import EventWriter, sortable_time
+from millrace.lake.domain.edition import EVENTS, STATISTICS, TRANSCRIPTS, Edition
 from millrace.lake.domain.registry import Registry
-from millrace.lake.domain.snapshot import EVENTS, STATISTICS, TRANSCRIPTS, Snapshot
 
 NOW = 1_770_000_000_000
 Row = dict[str, Any]
@@ -69,17 +69,17 @@ class Lake:
         return f"ledger/{name}"
 
     @property
-    def snapshot(self) -> Snapshot:
-        return Snapshots(self.objects).current().snapshot
+    def edition(self) -> Edition:
+        return Editions(self.objects).current().edition
 
-    def table(self, name: str, snapshot: Snapshot | None = None) -> list[Row]:
+    def table(self, name: str, edition: Edition | None = None) -> list[Row]:
         """Rows in a total order, segments added up for statistics only."""
-        files = [str(self.root / file) for file in (snapshot or self.snapshot).files(name)]
+        files = [str(self.root / file) for file in (edition or self.edition).files(name)]
         return rows_of(name, files)
 
     def quarantine(self) -> list[Row]:
         found = []
-        for file in self.snapshot.files("quarantine"):
+        for file in self.edition.files("quarantine"):
             stored = self.objects.get(file)
             assert stored
             found += [json.loads(line) for line in gzip.decompress(stored.data).splitlines()]

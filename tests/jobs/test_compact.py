@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 from glue_jobs.compact.run import NOTHING_NEW, OVERTAKEN, PUBLISHED, RejectedEvent
 from glue_jobs.workspace import Workspace
 from millrace.lake.domain.archive import SUFFIX, EventWriter
+from millrace.lake.domain.edition import EVENTS, KEYS, PROCESSED, STATISTICS, TRANSCRIPTS
 from millrace.lake.domain.registry import FALLBACK, QUARANTINE, REJECT, Known, Registry
-from millrace.lake.domain.snapshot import EVENTS, KEYS, PROCESSED, STATISTICS, TRANSCRIPTS
 from millrace.ledger.domain.instants import instant
 from tests.jobs.faults import FaultyWorkspace
 from tests.jobs.lake import Lake, line
@@ -57,7 +57,7 @@ def test_a_published_row_is_never_replaced_and_a_late_object_is_never_skipped(la
     twin = line(SYNC, "a", 1, payload={"told": "later"}, committed_at=5)
     late = lake.archive([twin, line(SYNC, "b", 2, committed_at=5)])
     assert late < lake.table(EVENTS)[0]["archive_object"]
-    counts = lake.compact().snapshot.counts
+    counts = lake.compact().edition.counts
     assert (counts["new"], counts["duplicates"]) == (1, 1)
     rows = {row["idempotency_key"]: row for row in lake.table(EVENTS)}
     assert json.loads(rows["a"]["payload"]) == {"told": "first"}
@@ -70,11 +70,11 @@ def test_small_segments_are_folded_into_larger_ones_and_nothing_else_changes(lak
         lake.archive([line(SYNC, f"k{number}", number)])
         lake.compact(fan_in=3)
     for table in (EVENTS, KEYS, PROCESSED, STATISTICS):
-        assert [segment.run for segment in lake.snapshot.segments(table)] == [lake.snapshot.run]
+        assert [segment.run for segment in lake.edition.segments(table)] == [lake.edition.run]
     assert sorted(row["sequence_position"] for row in lake.table(EVENTS)) == [1, 2, 3]
     assert lake.table(STATISTICS)[0]["events"] == 3
     lake.archive([line(SYNC, "k1", 1), line(SYNC, "k4", 4)])
-    assert lake.compact().snapshot.counts["new"] == 1
+    assert lake.compact().edition.counts["new"] == 1
 
 
 def test_a_rejecting_registry_fails_the_run_names_the_event_and_changes_nothing(lake: Lake) -> None:
@@ -87,7 +87,7 @@ def test_a_rejecting_registry_fails_the_run_names_the_event_and_changes_nothing(
     assert "s3cret" not in refused.value.message
     assert everything(lake) == before
     lake.registry = Registry({"order.placed": Known({1: {}, 9: {}}, REJECT)})
-    assert lake.compact().snapshot.counts["new"] == 2
+    assert lake.compact().edition.counts["new"] == 2
 
 
 def test_a_quarantined_event_is_kept_with_its_reason_and_origin(lake: Lake) -> None:
@@ -95,7 +95,7 @@ def test_a_quarantined_event_is_kept_with_its_reason_and_origin(lake: Lake) -> N
     lake.registry = Registry({"order.placed": Known({1: {}}, QUARANTINE)})
     unknown = line(ORDERS, "v9", 2, event_version=9)
     name = lake.archive([line(ORDERS, "v1", 1), unknown, line(ORDERS, "other", 3, event_type="order.lost")])
-    counts = lake.compact().snapshot.counts
+    counts = lake.compact().edition.counts
     assert (counts["new"], counts["quarantined"]) == (1, 2)
     kept = {one["idempotency_key"]: one for one in lake.quarantine()}
     assert {key: one["reason"] for key, one in kept.items()} == {"v9": "unknown_version", "other": "unknown_type"}
@@ -140,7 +140,7 @@ def test_any_json_is_a_payload_and_is_kept_as_it_is(lake: Lake) -> None:
     good = written_line(line(SYNC, "good", 1))
     lines = [good.replace(b'{"key":"good"}', one).replace(b'"good"', b'"k%d"' % n) for n, one in enumerate(JSON)]
     lake.archive_raw(f"1-any{SUFFIX}", lines)
-    assert lake.compact().snapshot.counts["quarantined"] == 0
+    assert lake.compact().edition.counts["quarantined"] == 0
     assert sorted(row["payload"] for row in lake.table(EVENTS)) == sorted(one.decode() for one in JSON)
 
 
@@ -148,10 +148,10 @@ def test_any_json_is_a_payload_and_is_kept_as_it_is(lake: Lake) -> None:
 def test_an_event_that_tells_a_time_long_ago_holds_no_other_back(lake: Lake, when: str) -> None:
     """C4: the time of a clock that was never set is a time like any other."""
     lake.archive([line(SYNC, "old", 1, occurred_at=when), line(SYNC, "new", 2)])
-    assert lake.compact().snapshot.counts["new"] == 2
+    assert lake.compact().edition.counts["new"] == 2
     assert {row["idempotency_key"]: row["occurred_us"] for row in lake.table(EVENTS)}["old"] == instant(when) // 1000
     lake.archive([line(SYNC, "newer", 3)])
-    assert lake.compact().snapshot.counts["new"] == 1
+    assert lake.compact().edition.counts["new"] == 1
 
 
 def test_numbers_too_large_for_spark_spoil_neither_transcripts_nor_defaults(lake: Lake) -> None:
@@ -165,7 +165,7 @@ def test_numbers_too_large_for_spark_spoil_neither_transcripts_nor_defaults(lake
             line(ORDERS, "d", 1, event_version=2, payload={"n": 10**1200}),
         ]
     )
-    assert lake.compact().snapshot.counts["quarantined"] == 0
+    assert lake.compact().edition.counts["quarantined"] == 0
     assert [row["utterance_id"] for row in lake.table(TRANSCRIPTS)] == ["u"]
     assert {row["idempotency_key"]: row["filled"] for row in lake.table(EVENTS)} == {"e": False, "d": True}
 
@@ -231,7 +231,7 @@ def test_what_cannot_be_read_goes_to_quarantine_with_its_object_and_the_run_goes
     digits = good.replace(b'{"key":"good"}', b'{"n":%b}' % (b"9" * 4_200)).replace(b'"good"', b'"digits"')
     mixed = lake.archive_raw(f"1-mixed{SUFFIX}", [*(one for some in wrong.values() for one in some), large, digits])
     lake.archive([line(SYNC, "good", 1)])
-    counts = lake.compact().snapshot.counts
+    counts = lake.compact().edition.counts
     kept = lake.quarantine()
     assert {one["object"]: one["reason"] for one in kept if one["object"] != mixed} == {
         names["corrupt"]: "corrupt_object",
@@ -267,7 +267,7 @@ def test_of_two_runs_at_once_one_wins_and_the_other_leaves_nothing(lake: Lake) -
     slow = lake.compact(workspace=FaultyWorkspace(lake.workspace, look=look))
     assert (outcomes[0].outcome, slow.outcome) == (PUBLISHED, OVERTAKEN)
     assert [row["sequence_position"] for row in lake.table(EVENTS)] == [1, 2, 3]
-    assert slow.snapshot.run == outcomes[0].snapshot.run
+    assert slow.edition.run == outcomes[0].edition.run
     runs = {one.name.split("/")[2] for one in lake.objects.list("lake/runs/")}
-    assert len(runs) == 2, "the sweep removes the loser's files, when no reader can have them"
+    assert len(runs) == 2, "the loser's files are removed when no reader can have them"
     assert lake.compact().outcome == NOTHING_NEW

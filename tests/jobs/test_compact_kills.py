@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from glue_jobs.compact.main import main
 from glue_jobs.compact.run import NOTHING_NEW, PUBLISHED
-from millrace.lake.domain.snapshot import EVENTS, STATISTICS, TRANSCRIPTS, Snapshot
+from millrace.lake.domain.edition import EVENTS, STATISTICS, TRANSCRIPTS, Edition
 from tests.jobs.conftest import QUICK_ARGUMENTS
 from tests.jobs.faults import FaultyWorkspace, Killed
 from tests.jobs.lake import Lake, Row
@@ -23,8 +23,8 @@ KILLS = int(os.environ.get("MILLRACE_LAKE_KILLS", "8"))
 ROOT = Path(__file__).parents[2]
 
 
-def tables(lake: Lake, snapshot: Snapshot | None = None) -> dict[str, list[Row]]:
-    return {table: lake.table(table, snapshot) for table in (EVENTS, STATISTICS, TRANSCRIPTS)}
+def tables(lake: Lake, edition: Edition | None = None) -> dict[str, list[Row]]:
+    return {table: lake.table(table, edition) for table in (EVENTS, STATISTICS, TRANSCRIPTS)}
 
 
 def put(lakes: list[Lake], objects: dict[str, list[Row]]) -> None:
@@ -44,7 +44,7 @@ def test_runs_killed_at_random_calls_leave_the_tables_that_unharmed_ones_make(
 
     def look(_: int) -> None:
         """A reader that polls at every call of every dying run."""
-        seen = harmed.snapshot
+        seen = harmed.edition
         if seen.number not in looked:
             looked[seen.number] = tables(harmed, seen)
         assert looked[seen.number] == complete[seen.number]
@@ -85,7 +85,7 @@ def test_a_run_ended_by_sigkill_leaves_nothing_that_the_next_cannot_finish(spark
             os.killpg(dying.pid, signal.SIGKILL)
         dying.stderr.close()
         assert dying.wait() == -signal.SIGKILL
-    assert harmed.snapshot.number == 0
+    assert harmed.edition.number == 0
     assert harmed.compact().outcome == PUBLISHED
     assert tables(harmed) == tables(unharmed)
 
@@ -100,7 +100,7 @@ def test_the_job_compacts_sweeps_and_lists_the_files_for_athena(spark: SparkSess
     assert main([*where, "--JOB_NAME", "compact", "--local", "true"]) == 0
     assert not left.exists()
     listed = (lake.root / "lake/athena/events/files.txt").read_text().split()
-    assert listed == [f"{lake.root.as_uri()}/{file}" for file in lake.snapshot.files(EVENTS)]
+    assert listed == [f"{lake.root.as_uri()}/{file}" for file in lake.edition.files(EVENTS)]
     before = tables(lake)
     assert main(where) == 0
     assert tables(lake) == before

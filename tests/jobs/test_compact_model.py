@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from glue_jobs.read import read_table
-from millrace.lake.domain.snapshot import EVENTS, STATISTICS, TRANSCRIPTS
+from millrace.lake.domain.edition import EVENTS, STATISTICS, TRANSCRIPTS
 from tests.jobs.lake import Lake
 from tests.jobs.model import Model, by_text
 from tests.jobs.random_archives import REGISTRY, Archives, as_object
@@ -27,8 +27,8 @@ def test_the_tables_equal_a_model_of_dictionaries_and_sorts(spark: SparkSession,
         report = lake.compact()
         before = len(model.published)
         model.run(named)
-        assert report.snapshot.counts["new"] == len(model.published) - before
-        assert report.snapshot.counts["lines"] == sum(map(len, named.values()))
+        assert report.edition.counts["new"] == len(model.published) - before
+        assert report.edition.counts["lines"] == sum(map(len, named.values()))
     rows = [{**row, "payload": json.loads(row["payload"])} for row in lake.table(EVENTS)]
     assert by_text(rows) == model.events()
     assert sorted((one["object"], one["idempotency_key"]) for one in lake.quarantine()) == sorted(model.quarantined)

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from glue_jobs.compact.tables import SCHEMAS
+from glue_jobs.columns import SCHEMAS
 from glue_jobs.literal import literal_rows
 from glue_jobs.retain import transforms
 from glue_jobs.retain.main import main
 from glue_jobs.retain.run import DONE, DRY, NOTHING, Report, Retain
+from millrace.lake.domain.edition import EVENTS, KEYS, PRUNED, STATISTICS
 from millrace.lake.domain.retention import Release, Request
-from millrace.lake.domain.snapshot import EVENTS, KEYS, PRUNED, STATISTICS
 from millrace.ledger.adapters.memory import MemoryLog, MemoryState
 from millrace.ledger.application.prune import Prune, Pruned
 from millrace.ledger.domain.names import Ledger
@@ -164,11 +164,11 @@ def test_what_may_go_goes_from_the_log_the_tables_and_the_archive_and_is_recorde
     assert went["ledgers"] == {SYNC: {"events": 3, "ranges": [[1, 2], [4, 4]]}}
     assert went["archive_objects"] == [kept.first]
     assert kept.lake.table(STATISTICS) == statistics
-    assert kept.lake.snapshot.rows(EVENTS) == len(AFTER)
-    assert kept.lake.snapshot.rows(KEYS) == 6
+    assert kept.lake.edition.rows(EVENTS) == len(AFTER)
+    assert kept.lake.edition.rows(KEYS) == 6
     assert kept.retain().outcome == NOTHING
     kept.lake.archive([line(SYNC, f"k{n}", n, partitions=["p"]) for n in (1, 2, 6)])
-    assert kept.lake.compact().snapshot.counts["new"] == 1
+    assert kept.lake.compact().edition.counts["new"] == 1
     further = Request({SYNC: Release(9, 0, {"p": 9, "q": 9})})
     assert kept.retain(request=further).plan.ranges == {SYNC: Ranges.of([3, 5, 6])}
 

@@ -8,8 +8,10 @@ from pathlib import Path
 import duckdb
 from pyspark.sql import SparkSession
 
+from glue_jobs.columns import PUBLISHED, TABLES
 from millrace.lake.domain.registry import FALLBACK, Registry
 from millrace.lake.domain.retention import Request
+from millrace.realtime.domain.transcript import FINAL
 from tests.jobs.lake import Lake, line
 
 PAGE = (Path(__file__).parents[2] / "docs/tables.md").read_text()
@@ -38,6 +40,20 @@ def test_the_queries_and_the_spark_example_give_what_was_archived(spark: SparkSe
     names = {"spark": spark}
     exec(example.replace("STORE", str(tmp_path)), names)
     assert [row["sequence_position"] for row in names["events"].collect()] == [1, 2, 3, 4]  # type: ignore[attr-defined]
+
+
+def test_every_table_is_written_with_the_columns_the_page_and_athena_state(spark: SparkSession, tmp_path: Path) -> None:
+    """C9."""
+    lake = Lake(spark, tmp_path)
+    spoken = {"utteranceId": "u", "speaker": "user", "text": "t", "startMs": 0, "endMs": 1}
+    told = {"type": FINAL, "eventId": "e", "ts": "2026-02-01T10:00:00Z", "payload": spoken}
+    lake.archive([line("realtime#acme#s", "e", 1, payload=told, event_type=f"realtime.{FINAL}")])
+    lake.compact()
+    for table in PUBLISHED:
+        written = spark.read.parquet(*(str(tmp_path / file) for file in lake.edition.files(table)))
+        assert written.dtypes == [(column.name, column.kind) for column in TABLES[table]]
+        (listed,) = re.findall(rf"CREATE EXTERNAL TABLE millrace_{table} \((.*?)\)\n", PAGE, re.DOTALL)
+        assert " ".join(listed.split()) == ", ".join(f"{name} {kind}" for name, kind in written.dtypes)
 
 
 def test_the_json_on_the_page_is_understood() -> None:

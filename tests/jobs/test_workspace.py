@@ -9,15 +9,15 @@ from pyspark.sql import SparkSession
 
 from glue_jobs.compact.main import main as compact
 from glue_jobs.compact.run import PUBLISHED
+from glue_jobs.remove_unreachable import remove_unreachable
 from glue_jobs.retain.main import main as retain
 from glue_jobs.store import open_store
-from glue_jobs.sweep import sweep
 from glue_jobs.workspace import DirectWorkspace, StagedWorkspace
 from millrace.lake.adapters.memory.objects import MemoryObjects
-from millrace.lake.application.snapshots import Current, Snapshots
+from millrace.lake.application.editions import Current, Editions
 from millrace.lake.domain.archive import EventWriter, sortable_time
+from millrace.lake.domain.edition import EVENTS, Edition, File, Segment
 from millrace.lake.domain.retention import Request
-from millrace.lake.domain.snapshot import EVENTS, File, Segment, Snapshot
 from millrace.lake.ports.objects import Fetched
 from millrace.ledger.domain.errors import BadRequest, Unavailable
 from tests.jobs.lake import NOW, Lake, line, rows_of
@@ -50,11 +50,11 @@ def test_staged_runs_fetch_each_object_once_and_publish_what_direct_ones_do(
         assert lake.compact(workspace=workspace).outcome == PUBLISHED
     fetched = [name for name in objects.got if name.endswith((".jsonl.gz", ".parquet"))]
     assert len(fetched) == len(set(fetched)) == 2
-    snapshot = Snapshots(objects).current().snapshot
-    files = workspace.paths([file for segment in snapshot.segments(EVENTS) for file in segment.files])
+    edition = Editions(objects).current().edition
+    files = workspace.paths([file for segment in edition.segments(EVENTS) for file in segment.files])
     rows = rows_of(EVENTS, [file.removeprefix("file://") for file in files])
     assert sorted(row["sequence_position"] for row in rows) == [1, 2, 3, 4]
-    sweep(workspace, NOW, 0)
+    remove_unreachable(workspace, NOW, 0)
     assert not (tmp_path / "stage/ledger").exists()
 
 
@@ -64,18 +64,18 @@ def test_an_object_that_is_gone_is_told(tmp_path: Path) -> None:
         workspace.paths([File("ledger/x.jsonl.gz", 3)])
 
 
-def published(objects: MemoryObjects, number: int, created_ms: int, began_ms: int | None = None) -> Snapshot:
-    """A snapshot of one file, which replaces the one before."""
+def published(objects: MemoryObjects, number: int, created_ms: int, began_ms: int | None = None) -> Edition:
+    """An edition of one file, which replaces the one before."""
     run = f"{sortable_time(created_ms if began_ms is None else began_ms)}-{number}"
     file = File(f"lake/runs/{run}/events/part-0.parquet", 1)
     objects.put(file.name, b"x")
-    snapshot = Snapshot(number, run, created_ms).having(EVENTS, [Segment(run, 1, (file,))])
-    snapshots = Snapshots(objects)
-    assert snapshots.publish(snapshots.current(), snapshot)
-    return snapshot
+    edition = Edition(number, run, created_ms).having(EVENTS, [Segment(run, 1, (file,))])
+    editions = Editions(objects)
+    assert editions.publish(editions.current(), edition)
+    return edition
 
 
-def test_a_file_goes_when_no_snapshot_within_the_grace_time_has_it() -> None:
+def test_a_file_goes_when_no_edition_within_the_grace_time_has_it() -> None:
     """C6: a reader that follows the pointer has the grace time to finish."""
     objects = MemoryObjects()
     old, replaced, current = (published(objects, n, created) for n, created in ((1, 1_000), (2, 5_000), (3, 9_000)))
@@ -84,23 +84,23 @@ def test_a_file_goes_when_no_snapshot_within_the_grace_time_has_it() -> None:
     objects.put(dead, b"half")
     objects.put(running, b"half")
     workspace = DirectWorkspace(objects, "s3://bucket/")
-    assert sweep(workspace, now_ms=10_000, grace_ms=2_000) == 3
+    assert remove_unreachable(workspace, now_ms=10_000, grace_ms=2_000) == 3
     left = {name for name in objects.stored if name.startswith("lake/runs/")}
     assert left == {*replaced.files(EVENTS), *current.files(EVENTS), running}
     assert old.manifest not in objects.stored
-    assert sweep(workspace, now_ms=20_000, grace_ms=2_000) == 3
+    assert remove_unreachable(workspace, now_ms=20_000, grace_ms=2_000) == 3
     assert {name for name in objects.stored if name.startswith("lake/runs/")} == set(current.files(EVENTS))
-    assert Snapshots(objects).current().snapshot == current
+    assert Editions(objects).current().edition == current
 
 
-def test_a_run_that_lost_does_not_hide_the_snapshot_that_won() -> None:
+def test_a_run_that_lost_does_not_hide_the_edition_that_won() -> None:
     """C6: two with one number; the loser began later and was created earlier, before the grace time."""
     objects, grace = MemoryObjects(), 10_000
     won = published(objects, 1, created_ms=101_000, began_ms=95_000)
-    lost = Snapshot(1, f"{sortable_time(96_000)}-lost", created_ms=99_000)
-    assert not Snapshots(objects).publish(Current(Snapshot(), None), lost)
+    lost = Edition(1, f"{sortable_time(96_000)}-lost", created_ms=99_000)
+    assert not Editions(objects).publish(Current(Edition(), None), lost)
     published(objects, 2, created_ms=109_000)
-    sweep(DirectWorkspace(objects, "s3://bucket/"), now_ms=110_000, grace_ms=grace)
+    remove_unreachable(DirectWorkspace(objects, "s3://bucket/"), now_ms=110_000, grace_ms=grace)
     assert objects.get(won.files(EVENTS)[0]), "it was current until a second ago"
 
 

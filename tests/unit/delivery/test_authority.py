@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from millrace.delivery.domain.authority import (
-    Claims,
+    Bearer,
     ResolvedSyncTarget,
     TargetDisagreement,
     queue_scope,
@@ -17,7 +17,7 @@ from millrace.delivery.domain.authority import (
 )
 from millrace.ledger.domain.errors import BadRequest
 
-ME = Claims("user-1", "acme")
+ME = Bearer("user-1", "acme")
 ONE, OTHER = "https://one.example", "https://other.example"
 
 
@@ -104,7 +104,7 @@ def test_an_override_needs_something_to_override_with() -> None:
 
 
 def test_server_user_and_team_each_make_another_scope_and_server_and_team_another_target() -> None:
-    scopes = {queue_scope(url, Claims(user, team)) for url in (ONE, OTHER) for user in "ab" for team in "xy"}
+    scopes = {queue_scope(url, Bearer(user, team)) for url in (ONE, OTHER) for user in "ab" for team in "xy"}
     assert len(scopes) == 8
     assert len({target_id("teamspace", url, team) for url in (ONE, OTHER) for team in "xy"}) == 4
 

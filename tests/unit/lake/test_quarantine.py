@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from millrace.lake.adapters.directory_objects import DirectoryObjects
+from millrace.lake.application.editions import Editions
 from millrace.lake.application.quarantine import ListQuarantine, Redrive, ShowQuarantined
-from millrace.lake.application.snapshots import Snapshots
 from millrace.lake.domain.archive import FOLDER, EventWriter, read_lines
-from millrace.lake.domain.snapshot import QUARANTINE, File, Segment, Snapshot
+from millrace.lake.domain.edition import QUARANTINE, Edition, File, Segment
 from millrace.ledger.domain.errors import BadRequest, NotFound
 from millrace_client.commands import cli
 from tests.unit.lake.archiving import Died
@@ -36,7 +36,7 @@ LINE: dict[str, Any] = {
 
 
 class Store:
-    """A store whose snapshot has an unknown version, a malformed line, a long line and an unreadable object."""
+    """A store whose edition has an unknown version, a malformed line, a long line and an unreadable object."""
 
     def __init__(self, root: Path, line: Mapping[str, Any] = LINE) -> None:
         self.root = root
@@ -55,9 +55,9 @@ class Store:
         entries.append(entries[0])
         data = gzip.compress("".join(json.dumps(one) + "\n" for one in entries).encode())
         self.objects.put("lake/runs/r1/quarantine/one.gz", data)
-        snapshots = Snapshots(self.objects)
+        editions = Editions(self.objects)
         segment = Segment("r1", len(entries), (File("lake/runs/r1/quarantine/one.gz", len(data)),))
-        assert snapshots.publish(snapshots.current(), Snapshot(1, "r1").having(QUARANTINE, [segment]))
+        assert editions.publish(editions.current(), Edition(1, "r1").having(QUARANTINE, [segment]))
 
     def entry(self, id_: str, reason: str, line: str) -> dict[str, Any]:
         digest = hashlib.sha256(line.encode()).hexdigest()

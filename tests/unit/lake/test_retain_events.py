@@ -21,9 +21,9 @@ from millrace.lake.application.quarantine import REDRIVEN, Redrive
 from millrace.lake.application.retain_events import PruneRanges, Report, RetainEvents
 from millrace.lake.application.set_retention import SetRetention
 from millrace.lake.domain.archive import CORRUPT_OBJECT, FOREIGN_OBJECT, read_lines
+from millrace.lake.domain.edition import POINTER, PROCESSED, QUARANTINE, Edition, File, Segment
 from millrace.lake.domain.retention import WHOLE
 from millrace.lake.domain.retention_rules import DAY_MS, Change, Rule, Ruling, Scope, check_scope, ruling, scope_of
-from millrace.lake.domain.snapshot import POINTER, PROCESSED, QUARANTINE, File, Segment, Snapshot
 from millrace.lake.ports.objects import Listed
 from millrace.lake.ports.retention import Holder
 from millrace.ledger.adapters.memory import MemoryLog, in_turn
@@ -60,9 +60,9 @@ def compact(hub: Hub) -> None:
     names = [listed.name for listed in hub.objects.list("ledger/")]
     hub.objects.stored["lake/runs/r/processed/names.json.gz"] = gzip.compress(json.dumps(names).encode())
     segment = Segment("r", len(names), (File("lake/runs/r/processed/names.json.gz", 1),))
-    snapshot = Snapshot(1, "r").having(PROCESSED, [segment])
-    hub.objects.stored[snapshot.manifest] = snapshot.to_json()
-    hub.objects.stored[POINTER] = json.dumps({"manifest": snapshot.manifest, "number": 1}).encode()
+    edition = Edition(1, "r").having(PROCESSED, [segment])
+    hub.objects.stored[edition.manifest] = edition.to_json()
+    hub.objects.stored[POINTER] = json.dumps({"manifest": edition.manifest, "number": 1}).encode()
 
 
 def use_case(hub: Hub, policies: MemoryPolicies, fate: Fate | None = None, **holders: Holder) -> RetainEvents:
@@ -295,7 +295,7 @@ def test_nothing_goes_before_compaction_has_it() -> None:
 def quarantine(hub: Hub, name: str, reason: str, **more: Any) -> None:
     entry = {"id": "x", "reason": reason, "object": name, **more}
     hub.objects.stored["lake/runs/r/quarantine/x.gz"] = gzip.compress(json.dumps(entry).encode())
-    current = Snapshot.parse(hub.objects.stored[Snapshot(1, "r").manifest])
+    current = Edition.parse(hub.objects.stored[Edition(1, "r").manifest])
     segment = Segment("r", 1, (File("lake/runs/r/quarantine/x.gz", 1),))
     hub.objects.stored[current.manifest] = current.having(QUARANTINE, [segment]).to_json()
 

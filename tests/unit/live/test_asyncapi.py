@@ -11,6 +11,7 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator  # type: ignore[import-untyped]
 
+from infra import asyncapi
 from millrace.live.domain.messages import CAPABILITIES, CLOSING, LIMITS
 
 ROOT = Path(__file__).parents[3]
@@ -116,6 +117,10 @@ def test_s12_the_limits_shown_are_the_limits_that_hold() -> None:
     assert payload["limits"] == LIMITS
     assert payload["capabilities"] == CAPABILITIES
     assert set(DOCUMENT["components"]["schemas"]["limits"]["properties"]) == set(LIMITS)
+
+
+def test_the_committed_document_is_not_stale() -> None:
+    assert asyncapi.document() == (ROOT / "docs" / "asyncapi.yaml").read_text(), "run: make generated"
 
 
 def test_s15_the_error_codes_are_named_and_those_that_close_say_so() -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from typing import Any
 
 import pytest
 
+from infra.openapi.models import SyncAnswer
 from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.errors import BadRequest, Forbidden
 from millrace.ledger.domain.page import Event, Origin, Record
-from millrace.sync.domain.read import SyncPage, check_sync, page_json
+from millrace.sync.domain.read import LIMIT_DEFAULT, LIMIT_MAX, LIMIT_MIN, SyncPage, check_sync, page_json
 
 ALL = Identity("me", "default", frozenset({"demo"}), ("*",), frozenset({"consumer"}), "default")
 SOME = Identity("me", "default", frozenset({"demo"}), ("a", "team/*"), frozenset({"consumer"}), "default")
@@ -42,7 +44,16 @@ def test_a_mistake_names_its_field(body: Any, field: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "given"), [(None, 500), (1, 50), (-5, 50), (50, 50), (777, 777), (1000, 1000), (10**9, 1000)]
+    ("asked", "given"),
+    [
+        (None, LIMIT_DEFAULT),
+        (1, LIMIT_MIN),
+        (-5, LIMIT_MIN),
+        (LIMIT_MIN, LIMIT_MIN),
+        (777, 777),
+        (LIMIT_MAX, LIMIT_MAX),
+        (10**9, LIMIT_MAX),
+    ],
 )
 def test_s6_limit_is_coerced_into_its_bounds(asked: int | None, given: int) -> None:
     assert check_sync({"since_committed_id": 0, "limit": asked}, ALL, "demo").limit == given
@@ -84,3 +95,11 @@ def test_a_page_goes_out_as_json_with_the_stored_body_inside() -> None:
         "has_more": True,
         "pruned_through_committed_id": 3,
     }
+
+
+def test_s6_every_field_of_a_page_is_in_the_answer_and_in_its_published_description() -> None:
+    values: dict[str, Any] = {field.name: 3 for field in fields(SyncPage)}
+    page = SyncPage(**{**values, "events": []})
+    answer = json.loads(page_json(None, page))
+    assert len(answer) == len({"partitions"} | {field.name for field in fields(SyncPage)})
+    assert set(answer) == set(SyncAnswer.model_fields)

@@ -8,7 +8,7 @@ from typing import Any
 
 import jwt
 
-from millrace.delivery.domain.authority import ENABLE_VARIABLE, Claims, ResolvedSyncTarget, sync_enabled
+from millrace.delivery.domain.authority import ENABLE_VARIABLE, Bearer, ResolvedSyncTarget, sync_enabled
 from millrace.delivery.domain.targets import Blocked
 
 
@@ -16,7 +16,7 @@ from millrace.delivery.domain.targets import Blocked
 class TokenClaims:
     """`private_teamspace`: the token itself names a team."""
 
-    claims: Claims
+    claims: Bearer
     private_teamspace: bool = False
     expires_s: float | None = None
 
@@ -30,7 +30,7 @@ def read_token(token: str | None, configured_team: str | None) -> TokenClaims | 
     team = _text(said, "team_slug")
     expires = said.get("exp")
     return TokenClaims(
-        Claims(_text(said, "client_id"), team or _text(said, "tenant") or configured_team),
+        Bearer(_text(said, "client_id"), team or _text(said, "tenant") or configured_team),
         team is not None,
         float(expires) if isinstance(expires, int | float) else None,
     )

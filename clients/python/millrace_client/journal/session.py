@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from millrace.delivery.domain.addresses import Reach
-from millrace.delivery.domain.authority import Claims, ResolvedSyncTarget, resolve, target_id, unresolved
+from millrace.delivery.domain.authority import Bearer, ResolvedSyncTarget, resolve, target_id, unresolved
 from millrace.delivery.domain.targets import Blocked, Definition, Target
 from millrace.delivery.ports.deliveries import DeliveryReceiver
 from millrace.delivery.receivers import teamspace
@@ -114,7 +114,7 @@ def open_session(
     """
     config = load(home, around.environment)
     identity = read_token(token, config.team_slug)
-    claims = identity.claims if identity else Claims(None, config.team_slug)
+    claims = identity.claims if identity else Bearer(None, config.team_slug)
     try:
         authority = resolve(
             configured=config.server_url,

@@ -11,7 +11,7 @@ from typing import Any
 
 from millrace.delivery.application.inspect_deliveries import told
 from millrace.delivery.application.manage_targets import ManageTargets
-from millrace.delivery.domain.authority import Claims, unresolved
+from millrace.delivery.domain.authority import Bearer, unresolved
 from millrace.delivery.domain.inbox import journal
 from millrace.delivery.domain.states import Status
 from millrace.delivery.domain.targets import Target, drains_blocked
@@ -55,7 +55,7 @@ class HubStatus:
             "active_queue": NO_QUEUE,
             "legacy_queue": NO_QUEUE,
             "target_authority": {
-                **unresolved(None, {}, Claims(identity.client_id, identity.team_slug)).as_json(),
+                **unresolved(None, {}, Bearer(identity.client_id, identity.team_slug)).as_json(),
                 "error": None,
             },
             "event_journal": events,

@@ -41,7 +41,7 @@ class ResolvedSyncTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class Claims:
+class Bearer:
     """Who the token says we are."""
 
     user_id: str | None = None
@@ -52,7 +52,7 @@ def resolve(
     *,
     configured: str | None,
     environment: Mapping[str, str],
-    identity: Claims,
+    identity: Bearer,
     active_queue_scope: str | None,
     home: str,
     process_override: bool = False,
@@ -85,13 +85,13 @@ def resolve(
     )
 
 
-def unresolved(configured: str | None, environment: Mapping[str, str], identity: Claims) -> ResolvedSyncTarget:
+def unresolved(configured: str | None, environment: Mapping[str, str], identity: Bearer) -> ResolvedSyncTarget:
     """What can be shown when there is no answer: the inputs, and no server."""
     env = environment.get(URL_VARIABLE) or None
     return ResolvedSyncTarget(configured, env, "none", None, identity.user_id, identity.team_slug, None, None, "absent")
 
 
-def queue_scope(url: str, identity: Claims) -> str:
+def queue_scope(url: str, identity: Bearer) -> str:
     """16 hex digits; the same server, user and team always give the same."""
     key = join_key(url, identity.user_id or "", identity.team_slug or "")
     return hashlib.sha256(key.encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Compacted: up to which position each ledger's events are in the tables, as one moment's snapshot tells it (C8)."""
+"""Compacted: up to which position each ledger's events are in the tables, as one moment's edition tells it (C8)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import zlib
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
+from millrace.lake.application.editions import Editions, names_in
 from millrace.lake.application.quarantine import Entry, ListQuarantine
-from millrace.lake.application.snapshots import Snapshots, names_in
 from millrace.lake.domain.archive import FOLDER, FOREIGN_OBJECT, SUFFIX, read_lines
-from millrace.lake.domain.snapshot import PROCESSED
+from millrace.lake.domain.edition import PROCESSED
 from millrace.lake.ports.objects import Objects
 from millrace.ledger.domain.errors import Unavailable
 from millrace.ledger.domain.names import Ledger
@@ -34,10 +34,10 @@ def compacted(objects: Objects) -> Compacted:
 
     `Unavailable` while something that compaction could not read is still there: what it held may be in the log alone.
     """
-    current = Snapshots(objects).current()
+    current = Editions(objects).current()
     if current.tag is None:
         return Compacted(has_run=False)
-    done = {name for file in current.snapshot.files(PROCESSED) for name in names_in(objects, file)}
+    done = {name for file in current.edition.files(PROCESSED) for name in names_in(objects, file)}
     # Before the listing: an event that is driven again has its new object first, and leaves quarantine then.
     waits, unknown = _set_aside(objects)
     names = [listed.name for listed in objects.list(FOLDER)]

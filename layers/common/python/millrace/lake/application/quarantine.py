@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from millrace.lake.application.snapshots import Snapshots
+from millrace.lake.application.editions import Editions
 from millrace.lake.domain.archive import EventWriter
-from millrace.lake.domain.snapshot import QUARANTINE, ROOT
+from millrace.lake.domain.edition import QUARANTINE, ROOT
 from millrace.lake.ports.objects import Objects
 from millrace.ledger.domain.errors import BadRequest, NotFound
 
@@ -48,10 +48,10 @@ class ListQuarantine:
     objects: Objects
 
     def __call__(self) -> Iterator[Entry]:
-        """Every entry of the current snapshot, once, oldest run first."""
+        """Every entry of the current edition, once, oldest run first."""
         driven = dict(redriven(self.objects))
         seen: set[str] = set()
-        for file in Snapshots(self.objects).current().snapshot.files(QUARANTINE):
+        for file in Editions(self.objects).current().edition.files(QUARANTINE):
             found = self.objects.get(file)
             for line in gzip.decompress(found.data).splitlines() if found else ():
                 entry = Entry(**json.loads(line))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from millrace.lake.application.in_place import put_in_place
+from millrace.lake.domain.edition import REGISTRY
 from millrace.lake.domain.registry import Registry
-from millrace.lake.domain.snapshot import REGISTRY
 from millrace.lake.ports.objects import Objects
 from millrace.ledger.domain.errors import Unavailable
 

@@ -1,4 +1,4 @@
-"""The registry of realtime events: every type, its family, its payload model and its published JSON Schema."""
+"""The registry of realtime events, made from the classes of `event_types`: families, models, JSON Schemas."""
 
 from __future__ import annotations
 
@@ -7,37 +7,19 @@ from typing import Any
 
 from millrace.ledger.domain.access import MAX_NAME_BYTES
 from millrace.ledger.domain.instants import UTC_DATE_TIME
-from millrace.realtime.doors import payloads
+from millrace.realtime.doors import event_types
 from millrace.realtime.doors.fields import NOT_BLANK
+from millrace.realtime.doors.payload import Payload
 
 MAX_BYTES: Mapping[str, int] = {"eventId": 256, "sessionId": MAX_NAME_BYTES, "type": 256}
 VERSION = r"1\.(?:0|[1-9][0-9]*)"
 
-TYPES: Mapping[str, type[payloads.Payload]] = {
-    "call.started": payloads.CallStarted,
-    "call.connecting": payloads.CallConnecting,
-    "call.connected": payloads.CallConnected,
-    "call.reconnecting": payloads.CallReconnecting,
-    "call.ended": payloads.CallEnded,
-    "call.error": payloads.CallError,
-    "call.terminal_failure": payloads.CallTerminalFailure,
-    "call.turn.owner_changed": payloads.CallTurnOwnerChanged,
-    "call.turn.timing": payloads.CallTurnTiming,
-    "transcript.partial": payloads.TranscriptPartial,
-    "transcript.final": payloads.TranscriptFinal,
-    "orchestration.action.requested": payloads.ActionProposed,
-    "action.proposed": payloads.ActionProposed,
-    "action.requires_confirmation": payloads.ActionRequiresConfirmation,
-    "action.executed": payloads.ActionExecuted,
-    "action.failed": payloads.ActionFailed,
-    "safety.blocked": payloads.SafetyBlocked,
-    "safety.approved": payloads.SafetyApproved,
-    "billing.usage.recorded": payloads.Usage,
-    "billing.adjustment.created": payloads.BillingAdjustmentCreated,
-    "usage.tick": payloads.Usage,
-    "usage.warning": payloads.UsageWarning,
-    "usage.stopped": payloads.UsageStopped,
+TYPES: Mapping[str, type[Payload]] = {
+    model.type_name: model
+    for model in vars(event_types).values()
+    if isinstance(model, type) and issubclass(model, Payload) and model is not Payload
 }
+"""Every class of `event_types`, in its order there."""
 
 
 def family_of(name: str) -> str:

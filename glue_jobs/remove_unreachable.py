@@ -1,41 +1,41 @@
-"""Sweep: remove files that no reader can reach any more, left by folding, by retention and by runs that died."""
+"""Removes files that no reader can reach any more, left by folding, by retention and by runs that died."""
 
 from __future__ import annotations
 
 from itertools import groupby
 
 from glue_jobs.workspace import StagedWorkspace, Workspace
-from millrace.lake.application.snapshots import Snapshots
+from millrace.lake.application.editions import Editions
 from millrace.lake.domain.archive import sortable_time
-from millrace.lake.domain.snapshot import ROOT, Snapshot
+from millrace.lake.domain.edition import ROOT, Edition
 
 MANIFESTS, RUNS = f"{ROOT}manifests/", f"{ROOT}runs/"
 
 
-def _number(snapshot: Snapshot) -> int:
-    return snapshot.number
+def _number(edition: Edition) -> int:
+    return edition.number
 
 
-def sweep(workspace: Workspace, now_ms: int, grace_ms: int) -> int:
-    """A file goes when no snapshot that was current within the grace time has it, and its run began before that.
+def remove_unreachable(workspace: Workspace, now_ms: int, grace_ms: int) -> int:
+    """A file goes when no edition that was current within the grace time has it, and its run began before that.
 
     The grace time must be longer than any run and any query take. Returns how many objects went.
     """
     objects = workspace.objects
-    current = Snapshots(objects).current().snapshot
+    current = Editions(objects).current().edition
     oldest = max(now_ms - grace_ms, 0)
     kept: set[str] = set()
     removed = 0
     manifests = [one.name for one in objects.list(MANIFESTS)]
-    snapshots = [Snapshot.parse(found.data) for found in map(objects.get, manifests) if found is not None]
+    editions = [Edition.parse(found.data) for found in map(objects.get, manifests) if found is not None]
     reachable = True
-    for number, same in groupby(sorted(snapshots, key=_number, reverse=True), key=_number):
+    for number, same in groupby(sorted(editions, key=_number, reverse=True), key=_number):
         # Of several with one number at most one was ever current; which of an older number, only the pointer told.
         young = False
-        for snapshot in same:
-            if reachable or snapshot.manifest == current.manifest:
-                kept |= {file for table in snapshot.tables for file in snapshot.files(table)} | {snapshot.manifest}
-            young = young or number > current.number or snapshot.created_ms >= oldest
+        for edition in same:
+            if reachable or edition.manifest == current.manifest:
+                kept |= {file for table in edition.tables for file in edition.files(table)} | {edition.manifest}
+            young = young or number > current.number or edition.created_ms >= oldest
         # An older number was current until this one came.
         reachable = reachable and young
     for name in [*manifests, *(one.name for one in objects.list(RUNS))]:

@@ -1,32 +1,20 @@
-"""The payload models of realtime events (R2): one for each type, or for two types that say the same."""
+"""The types of realtime events (R2), one class each: its name, what it means and the fields of its payload.
+
+A new type is a new class here and `make generated`; the registry, the schemas and the pages are made from this file.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import ConfigDict, Field
 
-from millrace.realtime.doors.fields import Count, DateTime, Figure, Number, Text, said
-
-
-class Payload(BaseModel):
-    """Checks a payload, keeps nothing of it. Fields the model does not name are allowed: v1.x grows by addition."""
-
-    model_config = ConfigDict(strict=True, extra="allow", alias_generator=to_camel, defer_build=True)
-
-    @classmethod
-    def problems(cls, payload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Every (field, message) that is wrong; the field is empty when several are wrong together."""
-        try:
-            cls.model_validate(payload)
-        except ValidationError as error:
-            for one in error.errors(include_url=False):
-                yield str(one["loc"][0]), said(one)
+from millrace.realtime.doors.fields import Count, DateTime, Figure, Number, Text
+from millrace.realtime.doors.payload import Payload
 
 
-class CallStarted(Payload):
+class CallStarted(Payload, of="call.started"):
     """A call begins."""
 
     call_id: Text
@@ -35,20 +23,20 @@ class CallStarted(Payload):
     provider: Text
 
 
-class CallConnecting(Payload):
+class CallConnecting(Payload, of="call.connecting"):
     """A call is being set up."""
 
     call_id: Text
 
 
-class CallConnected(Payload):
+class CallConnected(Payload, of="call.connected"):
     """Both sides hear each other."""
 
     call_id: Text
     connected_at: DateTime
 
 
-class CallReconnecting(Payload):
+class CallReconnecting(Payload, of="call.reconnecting"):
     """A call lost its line and tries again."""
 
     call_id: Text
@@ -56,7 +44,7 @@ class CallReconnecting(Payload):
     at: DateTime
 
 
-class CallEnded(Payload):
+class CallEnded(Payload, of="call.ended"):
     """A call is over."""
 
     call_id: Text
@@ -65,7 +53,7 @@ class CallEnded(Payload):
     end_reason: Literal["completed", "user_hangup", "timeout", "agent_handover"]
 
 
-class CallError(Payload):
+class CallError(Payload, of="call.error"):
     """Something went wrong; the call may go on."""
 
     code: Text
@@ -73,7 +61,7 @@ class CallError(Payload):
     retryable: bool
 
 
-class CallTerminalFailure(Payload):
+class CallTerminalFailure(Payload, of="call.terminal_failure"):
     """A call failed for good."""
 
     call_id: Text
@@ -82,7 +70,7 @@ class CallTerminalFailure(Payload):
     message: Text
 
 
-class CallTurnOwnerChanged(Payload):
+class CallTurnOwnerChanged(Payload, of="call.turn.owner_changed"):
     """The other side speaks now."""
 
     call_id: Text
@@ -90,7 +78,7 @@ class CallTurnOwnerChanged(Payload):
     owner: Literal["user", "agent"]
 
 
-class CallTurnTiming(Payload):
+class CallTurnTiming(Payload, of="call.turn.timing"):
     """How long the parts of a turn took."""
 
     call_id: Text
@@ -102,7 +90,7 @@ class CallTurnTiming(Payload):
     slo_breached: bool
 
 
-class TranscriptPartial(Payload):
+class TranscriptPartial(Payload, of="transcript.partial"):
     """What an utterance seems to say so far."""
 
     utterance_id: Text
@@ -112,7 +100,7 @@ class TranscriptPartial(Payload):
     end_ms: Count
 
 
-class TranscriptFinal(Payload):
+class TranscriptFinal(Payload, of="transcript.final"):
     """What an utterance said; it takes the place of every partial."""
 
     utterance_id: Text
@@ -122,7 +110,7 @@ class TranscriptFinal(Payload):
     end_ms: Count
 
 
-class ActionProposed(Payload):
+class ActionRequested(Payload, of="orchestration.action.requested"):
     """An action is wanted."""
 
     action_id: Text
@@ -130,7 +118,11 @@ class ActionProposed(Payload):
     summary: Text
 
 
-class ActionRequiresConfirmation(Payload):
+class ActionProposed(ActionRequested, of="action.proposed"):
+    """An action is wanted."""
+
+
+class ActionRequiresConfirmation(Payload, of="action.requires_confirmation"):
     """An action waits for a yes."""
 
     action_id: Text
@@ -138,14 +130,14 @@ class ActionRequiresConfirmation(Payload):
     confirmation_token: Text
 
 
-class ActionExecuted(Payload):
+class ActionExecuted(Payload, of="action.executed"):
     """An action was done."""
 
     action_id: Text
     duration_ms: Count
 
 
-class ActionFailed(Payload):
+class ActionFailed(Payload, of="action.failed"):
     """An action was not done."""
 
     action_id: Text
@@ -154,7 +146,7 @@ class ActionFailed(Payload):
     retryable: bool
 
 
-class SafetyBlocked(Payload):
+class SafetyBlocked(Payload, of="safety.blocked"):
     """A policy stopped something."""
 
     policy_id: Text
@@ -162,14 +154,14 @@ class SafetyBlocked(Payload):
     decision: Text
 
 
-class SafetyApproved(Payload):
+class SafetyApproved(Payload, of="safety.approved"):
     """A policy let something pass."""
 
     policy_id: Text
     decision: Text
 
 
-class Usage(Payload):
+class BillingUsageRecorded(Payload, of="billing.usage.recorded"):
     """What a meter counted: `billableSeconds`, or `quantity` with its `unit`. One that is sent must be right."""
 
     model_config = ConfigDict(
@@ -188,7 +180,7 @@ class Usage(Payload):
             yield "", "needs billableSeconds, or quantity with unit"
 
 
-class BillingAdjustmentCreated(Payload):
+class BillingAdjustmentCreated(Payload, of="billing.adjustment.created"):
     """A bill was corrected; a negative amount is a credit."""
 
     adjustment_id: Text
@@ -197,7 +189,11 @@ class BillingAdjustmentCreated(Payload):
     currency: Text
 
 
-class UsageWarning(Payload):
+class UsageTick(BillingUsageRecorded, of="usage.tick"):
+    """What a meter counted: `billableSeconds`, or `quantity` with its `unit`. One that is sent must be right."""
+
+
+class UsageWarning(Payload, of="usage.warning"):
     """A meter nears a limit."""
 
     meter_id: Text
@@ -207,7 +203,7 @@ class UsageWarning(Payload):
     message: Text
 
 
-class UsageStopped(Payload):
+class UsageStopped(Payload, of="usage.stopped"):
     """A meter counts no more."""
 
     meter_id: Text

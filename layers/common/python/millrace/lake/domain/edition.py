@@ -1,4 +1,4 @@
-"""Snapshots: what the tables consist of at one moment. A manifest tells one, the pointer which is current."""
+"""Editions of the tables: what they consist of at one moment. A manifest lists one, the pointer names the current."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class Edition:
     """`doomed`: archive objects whose events are all pruned; whoever runs next may remove them."""
 
     number: int = 0
@@ -60,7 +60,7 @@ class Snapshot:
     def rows(self, table: str) -> int:
         return sum(segment.rows for segment in self.segments(table))
 
-    def having(self, table: str, segments: Iterable[Segment]) -> Snapshot:
+    def having(self, table: str, segments: Iterable[Segment]) -> Edition:
         """The same with other segments of a table; empty ones are left out."""
         kept = tuple(segment for segment in segments if segment.files)
         return replace(self, tables={**self.tables, table: kept})
@@ -77,7 +77,7 @@ class Snapshot:
         return json.dumps(content, indent=1).encode()
 
     @classmethod
-    def parse(cls, data: bytes) -> Snapshot:
+    def parse(cls, data: bytes) -> Edition:
         content = json.loads(data)
         tables = {name: tuple(map(_segment, segments)) for name, segments in content["tables"].items()}
         return cls(

@@ -1,4 +1,4 @@
-"""Snapshots: find the current one, and make a new one current if nobody else did meanwhile (C6)."""
+"""Editions: find the current one, and make a new one current if nobody else did meanwhile (C6)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import gzip
 import json
 from dataclasses import dataclass
 
-from millrace.lake.domain.snapshot import POINTER, Snapshot
+from millrace.lake.domain.edition import POINTER, Edition
 from millrace.lake.ports.objects import Objects
 from millrace.ledger.domain.errors import Unavailable
 
@@ -22,40 +22,40 @@ def names_in(objects: Objects, file: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Current:
-    """The snapshot that the pointer told, and the pointer's tag; no tag: there is no pointer yet."""
+    """The edition that the pointer told, and the pointer's tag; no tag: there is no pointer yet."""
 
-    snapshot: Snapshot
+    edition: Edition
     tag: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshots:
+class Editions:
     objects: Objects
 
     def current(self) -> Current:
         pointer = self.objects.get(POINTER)
         if pointer is None:
-            return Current(Snapshot(), None)
+            return Current(Edition(), None)
         manifest = self.objects.get(json.loads(pointer.data)["manifest"])
         if manifest is None:
             raise Unavailable("The pointer names a manifest that is not there.")
-        return Current(Snapshot.parse(manifest.data), pointer.tag)
+        return Current(Edition.parse(manifest.data), pointer.tag)
 
-    def publish(self, over: Current, snapshot: Snapshot) -> bool:
+    def publish(self, over: Current, edition: Edition) -> bool:
         """False: another run was faster, and nothing of this one is visible. Safe to call again after any error.
 
         A lost answer may make it False although others have built on this one: its files are never the loser's to
-        delete, the sweep does that.
+        delete, `remove_unreachable` does that.
         """
-        self.objects.put(snapshot.manifest, snapshot.to_json())
-        pointer = json.dumps({"manifest": snapshot.manifest, "number": snapshot.number}).encode()
+        self.objects.put(edition.manifest, edition.to_json())
+        pointer = json.dumps({"manifest": edition.manifest, "number": edition.number}).encode()
         if over.tag is None:
             swapped = self.objects.put(POINTER, pointer)
         else:
             swapped = self.objects.swap(POINTER, pointer, over.tag)
-        return swapped or self._is_in(snapshot.run)
+        return swapped or self._is_in(edition.run)
 
     def _is_in(self, run: str) -> bool:
         """The answer to an earlier try may have been lost, and another run may have come after it."""
-        now = self.current().snapshot
+        now = self.current().edition
         return now.run == run or any(segment.run == run for table in now.tables for segment in now.segments(table))
