@@ -7,7 +7,7 @@ from typing import Any
 from millrace.ledger.domain.errors import Forbidden, Unavailable
 from millrace.realtime import wiring
 from millrace.realtime.application.count_events import DEDUPED, INVALID
-from millrace.realtime.application.publish import Emission
+from millrace.realtime.application.publish import Publication
 from millrace.realtime.doors.answers import invalid, published, refuse, to_json
 from millrace.realtime.doors.validate import Valid, validate
 from millrace.runtime import bearer, observe
@@ -22,7 +22,7 @@ def answer(request: Request) -> Response:
     identity = request.identity()
     events, batch = events_of(request.json())
     checked = [validate(event) for event in events]
-    valid = [Emission(one.event, one.instant) for one in checked if isinstance(one, Valid)]
+    valid = [Publication(one.event, one.instant) for one in checked if isinstance(one, Valid)]
     stored = iter(wiring.publish()(identity, valid))
     answers: list[tuple[int, dict[str, Any]]] = []
     for one in checked:

@@ -9,7 +9,7 @@ from typing import Any
 
 from millrace.ledger.adapters.memory import MemoryLog, in_turn
 from millrace.ledger.domain import strict_json
-from millrace.realtime.application.publish import Emission, Publish
+from millrace.realtime.application.publish import Publication, Publish
 from millrace.realtime.doors.answers import published, to_json
 from millrace.realtime.doors.registry import TYPES
 from millrace.realtime.doors.validate import Valid, validate
@@ -66,7 +66,7 @@ def _publishing() -> Callable[[bytes], str]:
     def one(body: bytes) -> str:
         events, _ = events_of(strict_json.parse(body, MAX_BYTES))
         checked = [validate(event) for event in events]
-        valid = [Emission(one.event, one.instant) for one in checked if isinstance(one, Valid)]
+        valid = [Publication(one.event, one.instant) for one in checked if isinstance(one, Valid)]
         answers = [published(result) for result in publish(IDENTITY, valid)]
         assert len(answers) == len(events)
         return to_json([answer for _, answer in answers])

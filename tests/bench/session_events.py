@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from infra.realtime_docs import example
-from millrace.realtime.application.publish import Emission
+from millrace.realtime.application.publish import Publication
 from millrace.realtime.domain.transcript import FINAL, PARTIAL
 from millrace.realtime.doors.registry import TYPES
 from millrace.realtime.doors.validate import Valid, validate
@@ -42,9 +42,9 @@ def spoken(utterances: int, seed: int, session: str) -> list[dict[str, Any]]:
     return events
 
 
-def checked(events: Sequence[dict[str, Any]]) -> list[Emission]:
+def checked(events: Sequence[dict[str, Any]]) -> list[Publication]:
     results = [validate(event) for event in events]
-    valid = [Emission(one.event, one.instant) for one in results if isinstance(one, Valid)]
+    valid = [Publication(one.event, one.instant) for one in results if isinstance(one, Valid)]
     assert len(valid) == len(events), results
     return valid
 

@@ -20,7 +20,7 @@ from millrace.ledger.domain.instants import instant
 from millrace.ledger.domain.names import realtime_ledger
 from millrace.realtime.adapters.memory import MemoryRealtime
 from millrace.realtime.application.count_events import RealtimeMetrics
-from millrace.realtime.application.publish import Emission, Publish, Published
+from millrace.realtime.application.publish import Publication, Publish, Published
 from millrace.realtime.application.replay import Replay, ReplayPage, ReplayRequest
 from millrace.realtime.application.transcripts import Transcripts
 from millrace.realtime.domain.transcript import materialise
@@ -47,7 +47,7 @@ class Hub:
         heads = Heads(lambda: 0)
         nonce = lambda: b"%d" % next(self.numbers)  # noqa: E731
         commit = Commit(self.claims, self.log, self.state, heads, in_turn, lambda: 0, nonce, lambda attempt: None)
-        return Publish(commit, in_turn)(identity, [Emission(event, instant(event["ts"])) for event in events])
+        return Publish(commit, in_turn)(identity, [Publication(event, instant(event["ts"])) for event in events])
 
     def replayer(self) -> Replay:
         return Replay(self.log, self.state, self.realtime, Heads(lambda: 0), in_turn)

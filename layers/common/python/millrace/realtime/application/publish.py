@@ -19,7 +19,7 @@ MAX_EVENT_BYTES = 96 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Emission:
+class Publication:
     """A valid event and the instant of its `ts`, by which it is compared."""
 
     event: Mapping[str, Any]
@@ -40,7 +40,7 @@ class Publish:
     commit: Commit
     together: Together
 
-    def __call__(self, identity: Identity, emissions: Sequence[Emission]) -> list[Published]:
+    def __call__(self, identity: Identity, emissions: Sequence[Publication]) -> list[Published]:
         """One result per event. Sessions do not wait for each other; within one the order given is kept."""
         identity.require(PRODUCER)
         results: list[Published | None] = [None] * len(emissions)
@@ -77,14 +77,14 @@ class Publish:
         return [result for result in results if result is not None]
 
 
-def _draft(emission: Emission) -> Draft:
+def _draft(emission: Publication) -> Draft:
     """Two spellings of one instant are the same content."""
     event = emission.event
     content = canonical({**event, "ts": emission.instant})
     return Draft(event["eventId"], digest(content), canonical(dict(event)))
 
 
-def _published(emission: Emission, outcome: Outcome, *, repeated: bool) -> Published:
+def _published(emission: Publication, outcome: Outcome, *, repeated: bool) -> Published:
     if outcome.position is None:
         return Published(problem="conflict")
     deduped = repeated or not outcome.fresh
