@@ -45,7 +45,7 @@ class Inconsistent(MillraceError):
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class CompactionReport:
     outcome: str
     edition: Edition
     more: bool = False
@@ -64,12 +64,12 @@ class Compact:
     batch: int = 10_000
     fan_in: int = FAN_IN
 
-    def __call__(self) -> Report:
+    def __call__(self) -> CompactionReport:
         editions = Editions(self.workspace.objects)
         current = editions.current()
         new = self._new_objects(current.edition)
         if not new:
-            return Report(NOTHING_NEW, current.edition)
+            return CompactionReport(NOTHING_NEW, current.edition)
         taken = new[: self.batch]
         self.tell(f"{len(taken)} new objects of {len(new)}, {sum(file.size for file in taken)} bytes")
         segments = Segments(self.spark, self.workspace, self.new_run(), self.tell, self.fan_in)
@@ -80,8 +80,8 @@ class Compact:
         finally:
             judged.release()
         if not editions.publish(current, edition):
-            return Report(OVERTAKEN, editions.current().edition, more=True)
-        return Report(PUBLISHED, edition, more=len(new) > len(taken))
+            return CompactionReport(OVERTAKEN, editions.current().edition, more=True)
+        return CompactionReport(PUBLISHED, edition, more=len(new) > len(taken))
 
     def _new_objects(self, edition: Edition) -> list[File]:
         """Whatever is not processed yet, wherever its name sorts: late objects are new ones."""

@@ -12,7 +12,7 @@ from glue_jobs.remove_unreachable import remove_unreachable
 from glue_jobs.retain.run import DONE, OVERTAKEN, PruneLog, Retain
 from glue_jobs.store import open_store
 from millrace.lake.domain.edition import ROOT
-from millrace.lake.domain.retention import Request
+from millrace.lake.domain.retention import RetentionRequest
 from millrace.ledger.domain.errors import BadRequest, NotFound
 
 REQUEST = f"{ROOT}retention.json"
@@ -38,7 +38,7 @@ def run(asked: argparse.Namespace, others: list[str], name: str, pruner: Callabl
     stored = workspace.objects.get(name)
     if stored is None:
         raise NotFound("There is no retention request, so nothing may go.", object=name)
-    request = Request.parse(stored.data)
+    request = RetentionRequest.parse(stored.data)
     prune_log = pruner() if asked.execute == "true" else None
     spark = arguments.session("millrace-retain", asked, others)
     report = Retain(spark, workspace, arguments.new_run, arguments.now_ms, prune_log, arguments.tell)(request)

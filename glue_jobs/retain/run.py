@@ -16,7 +16,7 @@ from glue_jobs.workspace import Workspace
 from millrace.lake.application.editions import Current, Editions
 from millrace.lake.application.quarantine import ListQuarantine
 from millrace.lake.domain.edition import EVENTS, FAN_IN, PRUNED, ROOT, Edition, File, Segment
-from millrace.lake.domain.retention import Request
+from millrace.lake.domain.retention import RetentionRequest
 from millrace.ledger.application.prune import Pruned
 from millrace.ledger.domain.ranges import Ranges
 
@@ -30,7 +30,7 @@ It may be called again with the same positions, and must itself stop at the curs
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RemovalPlan:
     """By ledger the positions that may go, and the archive objects that then hold nothing anybody keeps."""
 
     ranges: Mapping[str, Ranges]
@@ -40,7 +40,7 @@ class Plan:
     def events(self) -> int:
         return sum(ranges.count for ranges in self.ranges.values())
 
-    def to_json(self, request: Request, now_ms: int) -> bytes:
+    def to_json(self, request: RetentionRequest, now_ms: int) -> bytes:
         ledgers = {
             ledger: {"events": ranges.count, "ranges": [list(span) for span in ranges]}
             for ledger, ranges in sorted(self.ranges.items())
@@ -56,9 +56,9 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class RemovalReport:
     outcome: str
-    plan: Plan
+    plan: RemovalPlan
     manifest: str | None = None
     bodies: int = 0
     unfinished: tuple[str, ...] = ()
@@ -77,21 +77,21 @@ class Retain:
     tell: Callable[[str], None] = lambda _: None
     fan_in: int = FAN_IN
 
-    def __call__(self, request: Request) -> Report:
+    def __call__(self, request: RetentionRequest) -> RemovalReport:
         current = Editions(self.workspace.objects).current()
         if self.prune_log is not None:
             self._remove_doomed(current.edition)
         files = [file for segment in current.edition.segments(EVENTS) for file in segment.files]
         if not files or not request.ledgers:
-            return Report(DRY if self.prune_log is None else NOTHING, Plan({}, ()))
+            return RemovalReport(DRY if self.prune_log is None else NOTHING, RemovalPlan({}, ()))
         events = self._events(files)
         going = self._may_go(events, current.edition, request).persist()
         try:
             plan = self._plan(events, going, current.edition)
             if self.prune_log is None:
-                return Report(DRY, plan)
+                return RemovalReport(DRY, plan)
             if not plan.ranges:
-                return Report(NOTHING, plan)
+                return RemovalReport(NOTHING, plan)
             return self._carried_out(request, plan, events, going, current)
         finally:
             going.unpersist()
@@ -103,7 +103,7 @@ class Retain:
         position = F.col("sequence_position").alias("position")
         return rows.select("ledger", position, "partitions", "archive_object", file.alias("file"))
 
-    def _may_go(self, events: DataFrame, edition: Edition, request: Request) -> DataFrame:
+    def _may_go(self, events: DataFrame, edition: Edition, request: RetentionRequest) -> DataFrame:
         self.tell("looking for events that nobody needs")
         releases = transforms.release_rows(self.spark, request)
         asked = F.broadcast(releases.select("ledger"))
@@ -112,7 +112,7 @@ class Retain:
         covered = transforms.covered_rows(placed, read_files(self.spark, self.workspace, PRUNED, gone))
         return transforms.may_go_rows(placed, releases, transforms.mark_rows(self.spark, request), covered)
 
-    def _plan(self, events: DataFrame, going: DataFrame, edition: Edition) -> Plan:
+    def _plan(self, events: DataFrame, going: DataFrame, edition: Edition) -> RemovalPlan:
         found: dict[str, list[tuple[int, int]]] = {}
         for row in transforms.spans(going).toLocalIterator():
             found.setdefault(row["ledger"], []).append((row["first"], row["last"]))
@@ -126,11 +126,11 @@ class Retain:
         empty = touched.join(staying, "archive_object", "left_anti")
         awaited = {one.object for one in ListQuarantine(self.workspace.objects)() if one.redriven is None}
         doomed = sorted({row["archive_object"] for row in empty.toLocalIterator()} - awaited - set(edition.doomed))
-        return Plan({ledger: Ranges.joined(spans) for ledger, spans in found.items()}, tuple(doomed))
+        return RemovalPlan({ledger: Ranges.joined(spans) for ledger, spans in found.items()}, tuple(doomed))
 
     def _carried_out(
-        self, request: Request, plan: Plan, events: DataFrame, going: DataFrame, current: Current
-    ) -> Report:
+        self, request: RetentionRequest, plan: RemovalPlan, events: DataFrame, going: DataFrame, current: Current
+    ) -> RemovalReport:
         """First the record of what goes, then the log, then the tables in one step, then the archive's objects.
 
         What the log does not let go yet stays in the tables and the archive too: the next run plans it again.
@@ -143,15 +143,15 @@ class Retain:
             going = going.where(~F.col("ledger").isin(*unfinished))
             plan = self._plan(events, going, current.edition)
         if not plan.ranges:
-            return Report(NOTHING, plan, manifest, bodies, unfinished)
+            return RemovalReport(NOTHING, plan, manifest, bodies, unfinished)
         segments = Segments(self.spark, self.workspace, run, self.tell, self.fan_in)
         edition = self._without(plan, events, going, current.edition, segments)
         if not Editions(self.workspace.objects).publish(current, edition):
-            return Report(OVERTAKEN, plan, manifest, bodies, unfinished)
+            return RemovalReport(OVERTAKEN, plan, manifest, bodies, unfinished)
         self._remove_doomed(edition)
-        return Report(DONE, plan, manifest, bodies, unfinished)
+        return RemovalReport(DONE, plan, manifest, bodies, unfinished)
 
-    def _emptied(self, plan: Plan) -> tuple[int, tuple[str, ...]]:
+    def _emptied(self, plan: RemovalPlan) -> tuple[int, tuple[str, ...]]:
         """How many bodies went from the log, and the ledgers where some that should have are left."""
         bodies, unfinished = 0, []
         for ledger, ranges in plan.ranges.items():
@@ -161,7 +161,9 @@ class Retain:
             unfinished += [] if pruned.complete else [ledger]
         return bodies, tuple(unfinished)
 
-    def _without(self, plan: Plan, events: DataFrame, going: DataFrame, before: Edition, segments: Segments) -> Edition:
+    def _without(
+        self, plan: RemovalPlan, events: DataFrame, going: DataFrame, before: Edition, segments: Segments
+    ) -> Edition:
         """Only files that lose something are written anew; those that lose everything are dropped."""
         counts = events.groupBy("file").count().join(going.groupBy("file").agg(F.count("*").alias("going")), "file")
         touched = {row["file"]: (row["count"], row["going"]) for row in counts.collect()}

@@ -6,13 +6,13 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from glue_jobs.literal import literal_rows
-from millrace.lake.domain.retention import WHOLE, Request
+from millrace.lake.domain.retention import WHOLE, RetentionRequest
 
 RELEASE = "ledger string, ceiling bigint, watermark bigint, lowest bigint, highest bigint"
 MARK = "ledger string, partition string, own bigint"
 
 
-def release_rows(spark: SparkSession, request: Request) -> DataFrame:
+def release_rows(spark: SparkSession, request: RetentionRequest) -> DataFrame:
     """(ledger, ceiling, watermark, lowest, highest): a ledger's limit, its watermark, and all its watermarks' range."""
     rows = [
         {
@@ -27,7 +27,7 @@ def release_rows(spark: SparkSession, request: Request) -> DataFrame:
     return literal_rows(spark, rows, RELEASE)
 
 
-def mark_rows(spark: SparkSession, request: Request) -> DataFrame:
+def mark_rows(spark: SparkSession, request: RetentionRequest) -> DataFrame:
     """(ledger, partition, own), for partitions that have a watermark of their own."""
     rows = [
         {"ledger": ledger, "partition": partition, "own": own}

@@ -27,7 +27,7 @@ from glue_jobs.store import open_store
 from millrace.lake.application.editions import Editions
 from millrace.lake.domain.edition import KEYS, PROCESSED, PRUNED, Edition
 from millrace.lake.domain.registry import Known, Registry
-from millrace.lake.domain.retention import Release, Request
+from millrace.lake.domain.retention import Release, RetentionRequest
 
 REGISTRY = Registry({"order.placed": Known({1: {}})})
 MEMORY = os.environ.get("MILLRACE_BENCH_MEMORY", "3g")
@@ -127,7 +127,7 @@ def retention(events: int) -> dict[str, Any]:
         start = time.perf_counter()
         last = events // 20
         marks = {f"p{name}": last * (name + 60) // 128 for name in range(64)}
-        request = Request({f"sync#acme#{ledger}": Release(last, 0, marks) for ledger in range(20)})
+        request = RetentionRequest({f"sync#acme#{ledger}": Release(last, 0, marks) for ledger in range(20)})
         releases, mark_rows = transforms.release_rows(spark, request), transforms.mark_rows(spark, request)
         covered = transforms.covered_rows(rows, literal_rows(spark, [], SCHEMAS[PRUNED]))
         going = transforms.may_go_rows(rows, releases, mark_rows, covered).count()

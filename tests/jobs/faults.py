@@ -7,7 +7,7 @@ from typing import Any
 
 from glue_jobs.workspace import Workspace
 from millrace.lake.domain.edition import File
-from millrace.lake.ports.objects import Fetched, Listed
+from millrace.lake.ports.objects import Fetched, ListedObject
 
 
 class Killed(Exception):
@@ -46,7 +46,7 @@ class FaultyWorkspace:
     def written(self, folder: str) -> tuple[File, ...]:
         return tuple(self._do(self.inner.written, folder))
 
-    def list(self, prefix: str) -> Iterator[Listed]:
+    def list(self, prefix: str) -> Iterator[ListedObject]:
         return iter(self._do(lambda: [*self.inner.objects.list(prefix)]))
 
     def get(self, name: str) -> Fetched | None:

@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 from pyspark.sql import SparkSession
 
-from glue_jobs.compact.run import Compact, Report
+from glue_jobs.compact.run import Compact, CompactionReport
 from glue_jobs.workspace import DirectWorkspace, Workspace
 from millrace.lake.adapters.directory_objects import DirectoryObjects
 from millrace.lake.application.editions import Editions
@@ -49,7 +49,7 @@ class Lake:
         number = next(self._runs)
         return f"{sortable_time(NOW + number)}-{number:04}"
 
-    def compact(self, **changes: Any) -> Report:
+    def compact(self, **changes: Any) -> CompactionReport:
         settings = {"workspace": self.workspace, "registry": self.registry, "new_run": self.new_run}
         return Compact(self.spark, clock=lambda: NOW, **{**settings, **changes})()
 

@@ -17,9 +17,9 @@ from glue_jobs.columns import SCHEMAS
 from glue_jobs.literal import literal_rows
 from glue_jobs.retain import transforms
 from glue_jobs.retain.main import main
-from glue_jobs.retain.run import DONE, DRY, NOTHING, Report, Retain
+from glue_jobs.retain.run import DONE, DRY, NOTHING, RemovalReport, Retain
 from millrace.lake.domain.edition import EVENTS, KEYS, PRUNED, STATISTICS
-from millrace.lake.domain.retention import Release, Request
+from millrace.lake.domain.retention import Release, RetentionRequest
 from millrace.ledger.adapters.memory import MemoryLog, MemoryState
 from millrace.ledger.application.prune import Prune, Pruned
 from millrace.ledger.domain.names import Ledger
@@ -54,7 +54,7 @@ def test_nothing_may_go_while_one_of_its_partitions_needs_it(spark: SparkSession
             if ledger in releases and position < hole and release.allows(position, named):
                 expected.add((ledger, position))
     table = literal_rows(spark, events, "ledger string, position bigint, partitions array<string>")
-    request = Request(releases)
+    request = RetentionRequest(releases)
     covered = transforms.covered_rows(table, literal_rows(spark, [], SCHEMAS[PRUNED]))
     of = transforms.release_rows(spark, request), transforms.mark_rows(spark, request)
     going = transforms.may_go_rows(table, *of, covered)
@@ -116,9 +116,11 @@ class Kept:
         self.log.commit(SYNC, [f"k{n}" for n in range(1, 6)], 5)
         self.log.commit(OTHER, ["o1"], 1)
         lake.compact()
-        self.request = Request({SYNC: Release(5, 0, {"p": 4, "q": 2}), OTHER: Release(1)})
+        self.request = RetentionRequest({SYNC: Release(5, 0, {"p": 4, "q": 2}), OTHER: Release(1)})
 
-    def retain(self, *, execute: bool = True, workspace: Any = None, request: Request | None = None) -> Report:
+    def retain(
+        self, *, execute: bool = True, workspace: Any = None, request: RetentionRequest | None = None
+    ) -> RemovalReport:
         prune = self.log.prune if execute else None
         where = workspace or self.lake.workspace
         return Retain(self.lake.spark, where, self.lake.new_run, lambda: NOW, prune)(request or self.request)
@@ -169,21 +171,21 @@ def test_what_may_go_goes_from_the_log_the_tables_and_the_archive_and_is_recorde
     assert kept.retain().outcome == NOTHING
     kept.lake.archive([line(SYNC, f"k{n}", n, partitions=["p"]) for n in (1, 2, 6)])
     assert kept.lake.compact().edition.counts["new"] == 1
-    further = Request({SYNC: Release(9, 0, {"p": 9, "q": 9})})
+    further = RetentionRequest({SYNC: Release(9, 0, {"p": 9, "q": 9})})
     assert kept.retain(request=further).plan.ranges == {SYNC: Ranges.of([3, 5, 6])}
 
 
 @pytest.mark.parametrize(
     "request_",
     [
-        Request(),
-        Request({SYNC: Release(5)}),
-        Request({SYNC: Release(0, 5)}),
-        Request({SYNC: Release(5, 0, {"r": 5})}),
-        Request({"sync#acme#third": Release(5, 5)}),
+        RetentionRequest(),
+        RetentionRequest({SYNC: Release(5)}),
+        RetentionRequest({SYNC: Release(0, 5)}),
+        RetentionRequest({SYNC: Release(5, 0, {"r": 5})}),
+        RetentionRequest({"sync#acme#third": Release(5, 5)}),
     ],
 )
-def test_without_a_policy_or_while_a_reader_is_behind_nothing_goes(kept: Kept, request_: Request) -> None:
+def test_without_a_policy_or_while_a_reader_is_behind_nothing_goes(kept: Kept, request_: RetentionRequest) -> None:
     """C8: no policy means never."""
     assert kept.retain(request=request_).outcome == NOTHING
     assert len(kept.positions()) == 6
@@ -206,7 +208,7 @@ def test_an_object_with_something_in_quarantine_is_kept(kept: Kept) -> None:
     """C7, C8."""
     mixed = kept.lake.archive([line(OTHER, "o2", 2, partitions=["p"]), line("catalog#acme#x", "odd", 1)])
     kept.lake.compact()
-    report = kept.retain(request=Request({OTHER: Release(9, 9)}))
+    report = kept.retain(request=RetentionRequest({OTHER: Release(9, 9)}))
     assert report.plan.ranges == {OTHER: Ranges.of([1, 2])}
     assert report.plan.objects == ()
     assert mixed in kept.archive()

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from glue_jobs.columns import PUBLISHED, TABLES
 from millrace.lake.domain.registry import FALLBACK, Registry
-from millrace.lake.domain.retention import Request
+from millrace.lake.domain.retention import RetentionRequest
 from millrace.realtime.domain.transcript import FINAL
 from tests.jobs.lake import Lake, line
 
@@ -60,4 +60,4 @@ def test_the_json_on_the_page_is_understood() -> None:
     (registry,) = blocks("json", "Versions")
     assert Registry.parse(registry.encode()).types["order.placed"].policy == FALLBACK
     (request,) = blocks("json", "Run the jobs")
-    assert [release.watermark for release in Request.parse(request.encode()).ledgers.values()] == [0, 77]
+    assert [release.watermark for release in RetentionRequest.parse(request.encode()).ledgers.values()] == [0, 77]

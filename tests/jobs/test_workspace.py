@@ -17,7 +17,7 @@ from millrace.lake.adapters.memory.objects import MemoryObjects
 from millrace.lake.application.editions import Current, Editions
 from millrace.lake.domain.archive import EventWriter, sortable_time
 from millrace.lake.domain.edition import EVENTS, Edition, File, Segment
-from millrace.lake.domain.retention import Request
+from millrace.lake.domain.retention import RetentionRequest
 from millrace.lake.ports.objects import Fetched
 from millrace.ledger.domain.errors import BadRequest, Unavailable
 from tests.jobs.lake import NOW, Lake, line, rows_of
@@ -130,7 +130,7 @@ def test_a_pruner_that_is_not_there_is_told_in_a_line(
     pruner: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "lake").mkdir()
-    (tmp_path / "lake/retention.json").write_bytes(Request().to_json())
+    (tmp_path / "lake/retention.json").write_bytes(RetentionRequest().to_json())
     assert retain(["--store", str(tmp_path), "--execute", "true", "--pruner", pruner]) == 1
     assert "pruner" in capsys.readouterr().err
 

@@ -16,7 +16,7 @@ from moto import mock_aws
 from millrace.lake.adapters.directory_objects import DirectoryObjects
 from millrace.lake.adapters.memory.objects import MemoryObjects
 from millrace.lake.adapters.s3_objects import S3Objects
-from millrace.lake.ports.objects import Listed, Objects
+from millrace.lake.ports.objects import ListedObject, Objects
 from millrace.ledger.domain.errors import BadRequest, Unavailable
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def objects(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Objects]
 def test_what_was_put_can_be_read_and_listed(objects: Objects) -> None:
     for name, data in {"a/2": b"two", "a/1": b"", "ab": b"x", "b": b"y", "a/Z/é": b"three"}.items():
         assert objects.put(name, data)
-    assert list(objects.list("a/")) == [Listed("a/1", 0), Listed("a/2", 3), Listed("a/Z/é", 5)]
+    assert list(objects.list("a/")) == [ListedObject("a/1", 0), ListedObject("a/2", 3), ListedObject("a/Z/é", 5)]
     assert [one.name for one in objects.list("")] == ["a/1", "a/2", "a/Z/é", "ab", "b"]
     assert list(objects.list("none/")) == []
     found = objects.get("a/2")

@@ -7,13 +7,13 @@ import pytest
 from millrace.lake.adapters.memory.objects import MemoryObjects
 from millrace.lake.adapters.memory.policies import MemoryPolicies
 from millrace.lake.application.request_retention import put_request, request_of
-from millrace.lake.domain.retention import Release, Request
+from millrace.lake.domain.retention import Release, RetentionRequest
 from millrace.ledger.domain.errors import Unavailable
 from tests.unit.lake.archiving import Hub
 from tests.unit.lake.test_retain_events import DEMO, caught_up, said, use_case
 
 
-def planned() -> Request:
+def planned() -> RetentionRequest:
     hub, policies = Hub(), MemoryPolicies()
     hub.commit(DEMO, 9, partitions=(("a",), ("a", "b"), ("c",)))
     caught_up(hub)
@@ -24,15 +24,15 @@ def planned() -> Request:
 
 
 def test_a_request_tells_watermarks_by_partition_and_how_far_readers_are() -> None:
-    assert planned() == Request({DEMO: Release(7, 6, {"b": 2})})
+    assert planned() == RetentionRequest({DEMO: Release(7, 6, {"b": 2})})
 
 
 def test_a_request_is_read_back_as_it_was_put_and_the_next_one_takes_its_place() -> None:
     objects, request = MemoryObjects(), planned()
     put_request(objects, "lake/retention.json", request)
-    assert Request.parse(objects.stored["lake/retention.json"]) == request
-    put_request(objects, "lake/retention.json", Request())
-    assert Request.parse(objects.stored["lake/retention.json"]) == Request()
+    assert RetentionRequest.parse(objects.stored["lake/retention.json"]) == request
+    put_request(objects, "lake/retention.json", RetentionRequest())
+    assert RetentionRequest.parse(objects.stored["lake/retention.json"]) == RetentionRequest()
 
 
 class Overtaken(MemoryObjects):

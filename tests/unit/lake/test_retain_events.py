@@ -18,13 +18,13 @@ from millrace.lake.adapters.memory.policies import MemoryPolicies
 from millrace.lake.application.compacted import compacted
 from millrace.lake.application.plan_retention import PlanRetention
 from millrace.lake.application.quarantine import REDRIVEN, Redrive
-from millrace.lake.application.retain_events import PruneRanges, Report, RetainEvents
+from millrace.lake.application.retain_events import PruneRanges, RetainEvents, RetentionReport
 from millrace.lake.application.set_retention import SetRetention
 from millrace.lake.domain.archive import CORRUPT_OBJECT, FOREIGN_OBJECT, read_lines
 from millrace.lake.domain.edition import POINTER, PROCESSED, QUARANTINE, Edition, File, Segment
 from millrace.lake.domain.retention import WHOLE
 from millrace.lake.domain.retention_rules import DAY_MS, Change, Rule, Ruling, Scope, check_scope, ruling, scope_of
-from millrace.lake.ports.objects import Listed
+from millrace.lake.ports.objects import ListedObject
 from millrace.lake.ports.retention import Holder
 from millrace.ledger.adapters.memory import MemoryLog, in_turn
 from millrace.ledger.application.prune import Pruned
@@ -97,7 +97,7 @@ def said(
     assert policies.change(Scope("t", contract, text), Change(partition, **rule))  # type: ignore[arg-type]
 
 
-def retained(hub: Hub, policies: MemoryPolicies, **holders: Holder) -> Report:
+def retained(hub: Hub, policies: MemoryPolicies, **holders: Holder) -> RetentionReport:
     return use_case(hub, policies, None, **holders)(dry_run=False)
 
 
@@ -417,7 +417,7 @@ def test_an_event_that_is_driven_again_meanwhile_is_held_still(listed: str) -> N
     quarantine(hub, name, "unknown_version", ledger=DEMO, sequence_position=4, sha256="s")
 
     class DrivenAgainAfterAListing(MemoryObjects):
-        def list(self, prefix: str) -> Iterator[Listed]:
+        def list(self, prefix: str) -> Iterator[ListedObject]:
             yield from list(super().list(prefix))
             if prefix == listed:
                 Redrive(hub.objects)(["x"], {"x": fourth})

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from millrace.lake.domain.retention import Release, Request
+from millrace.lake.domain.retention import Release, RetentionRequest
 from millrace.ledger.domain.errors import BadRequest
 
 LEDGER, OTHER = "sync#acme#demo", "realtime#acme#s1"
@@ -17,9 +17,9 @@ def test_a_request_is_read_from_json_and_written_as_it_is_read() -> None:
     content = {
         "ledgers": {LEDGER: {"limit": 9, "partitions": {"p": 3}}, "realtime#acme#s1": {"limit": 2, "watermark": 2}}
     }
-    request = Request.parse(json.dumps(content).encode())
-    assert request == Request({LEDGER: Release(9, 0, {"p": 3}), "realtime#acme#s1": Release(2, 2)})
-    assert Request.parse(request.to_json()) == request
+    request = RetentionRequest.parse(json.dumps(content).encode())
+    assert request == RetentionRequest({LEDGER: Release(9, 0, {"p": 3}), "realtime#acme#s1": Release(2, 2)})
+    assert RetentionRequest.parse(request.to_json()) == request
 
 
 @pytest.mark.parametrize(
@@ -41,13 +41,13 @@ def test_a_request_is_read_from_json_and_written_as_it_is_read() -> None:
 )
 def test_a_request_that_makes_no_sense_is_refused_with_the_field(content: Any, field: str) -> None:
     with pytest.raises(BadRequest) as refused:
-        Request.parse(json.dumps(content).encode())
+        RetentionRequest.parse(json.dumps(content).encode())
     assert refused.value.details["field"] == field
 
 
 def test_a_request_that_is_not_json_is_refused() -> None:
     with pytest.raises(BadRequest, match="not JSON"):
-        Request.parse(b"{")
+        RetentionRequest.parse(b"{")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from millrace.ledger.domain.names import Ledger, stream_ledger
 from millrace.streams.adapters.memory import MemoryRawValues, MemoryRows, MemoryRuntimes
 from millrace.streams.adapters.sealing import AesSealer
 from millrace.streams.application.announce import Announce
-from millrace.streams.application.diagnostics import Audit, Diagnostics
+from millrace.streams.application.diagnostics import AuditLedger, Diagnostics
 from millrace.streams.application.emit import Emit, Emitted, Result
 from millrace.streams.application.markers import Markers, SettleMarkers
 from millrace.streams.application.poll import Batch, Poll
@@ -122,8 +122,8 @@ class StreamsHub:
         return SettleMarkers(self.announce_markers, self.rows, self.rows, self.clock, may_go_on)(older_than_ms)
 
     @property
-    def audit(self) -> Audit:
-        return Audit(self.commit, self.log, self.state, self.heads, in_turn, self.clock, self.new_id)
+    def audit(self) -> AuditLedger:
+        return AuditLedger(self.commit, self.log, self.state, self.heads, in_turn, self.clock, self.new_id)
 
     @property
     def diagnostics(self) -> Diagnostics:

@@ -21,13 +21,13 @@ from millrace.streams.domain.errors import (
     InvalidCursor,
     SdkError,
 )
-from millrace.streams.domain.negotiate import Limits
+from millrace.streams.domain.negotiate import StreamLimits
 from tests.unit.streams.hub import RUNTIME, StreamsHub, event, told
 from tests.unit.streams.model import Answer, Stream, Subscription, payload_size
 from tests.unit.streams.views import Died, DyingLog, DyingState, LateLog
 
 STREAMS = ("s", "t")
-LARGE = Limits(50, 4_096, 100_000, 32)
+LARGE = StreamLimits(50, 4_096, 100_000, 32)
 sizes = st.one_of(st.integers(0, 40), st.integers(0, 700))
 emissions = st.tuples(st.sampled_from(("new", "new", "new", "again", "other")), st.integers(0, 50), sizes)
 wanted = st.one_of(st.none(), st.integers(0, 8))
@@ -160,7 +160,7 @@ class StreamsMachine(RuleBasedStateMachine):
 
     @rule(poll=st.integers(1, 6), of_event=st.integers(256, 700), of_batch=st.integers(256, 3_000), large=st.booleans())
     def negotiate(self, poll: int, of_event: int, of_batch: int, large: bool) -> None:
-        self._agree(LARGE if large else Limits(poll, of_event, max(of_event, of_batch), 32))
+        self._agree(LARGE if large else StreamLimits(poll, of_event, max(of_event, of_batch), 32))
 
     @precondition(lambda self: self._behind())
     @rule(number=numbers, events=st.integers(1, 5), slack=st.integers(-1, 0))
@@ -171,7 +171,7 @@ class StreamsMachine(RuleBasedStateMachine):
         stream = self.streams[subscription.stream]
         following = range(at + 1, min(at + events, len(stream.events)) + 1)
         exact = 1 + sum(stream.size(position) + 1 for position in following)
-        self._agree(Limits(LARGE.max_poll_events, 256, max(256, exact + slack), 32))
+        self._agree(StreamLimits(LARGE.max_poll_events, 256, max(256, exact + slack), 32))
         expected = stream.next(subscription, at, self.limits, None, len(stream.events))
         self._check(stream, subscription, cursor, None, expected)
 
@@ -197,7 +197,7 @@ class StreamsMachine(RuleBasedStateMachine):
                 assert isinstance(answer, BatchTooLarge), answer.details
                 enough = max(answer.details["event_bytes"], self.limits.max_event_bytes)
                 assert self.limits.max_batch_bytes < enough
-                self._agree(Limits(self.limits.max_poll_events, self.limits.max_event_bytes, enough, 32))
+                self._agree(StreamLimits(self.limits.max_poll_events, self.limits.max_event_bytes, enough, 32))
                 continue
             if cursor is not None and not answer.events:
                 break
@@ -215,9 +215,9 @@ class StreamsMachine(RuleBasedStateMachine):
             self.containers.reverse()
             self.hub.heads = self.containers[0]
 
-    def _agree(self, limits: Limits) -> None:
+    def _agree(self, limits: StreamLimits) -> None:
         self.limits = limits
-        self.hub.agree(limits={name: getattr(limits, name) for name in Limits.__slots__})
+        self.hub.agree(limits={name: getattr(limits, name) for name in StreamLimits.__slots__})
 
     def _check(
         self,

@@ -15,7 +15,7 @@ from millrace.streams.domain.errors import (
     SdkError,
     StreamDegraded,
 )
-from millrace.streams.domain.negotiate import Limits
+from millrace.streams.domain.negotiate import StreamLimits
 from tests.unit.streams.hub import RUNTIME
 
 
@@ -68,7 +68,7 @@ class Stream:
             "payload": {"expected_seq_no": 1, "observed_seq_no": left, "dropped_count": left - 1},
         }
 
-    def first(self, limits: Limits, wanted: int | None, ts_ms: int, readable: int) -> Answer | type[SdkError]:
+    def first(self, limits: StreamLimits, wanted: int | None, ts_ms: int, readable: int) -> Answer | type[SdkError]:
         """A poll without cursor; nothing above `readable` can be read yet."""
         refused = _refused(wanted, limits)
         if refused is not None:
@@ -84,7 +84,7 @@ class Stream:
         return Answer(rest.positions, rest.to, left - 1) if isinstance(rest, Answer) else Answer([], left - 1, left - 1)
 
     def next(
-        self, subscription: Subscription, at: int, limits: Limits, wanted: int | None, readable: int
+        self, subscription: Subscription, at: int, limits: StreamLimits, wanted: int | None, readable: int
     ) -> Answer | type[SdkError]:
         """A poll with a cursor that stands at `at`."""
         refused = _refused(wanted, limits)
@@ -96,7 +96,7 @@ class Stream:
             return CursorExpired
         return self._fill(at, limits.max_poll_events if wanted is None else wanted, 1, limits, readable)
 
-    def _fill(self, at: int, most: int, size: int, limits: Limits, readable: int) -> Answer | type[SdkError]:
+    def _fill(self, at: int, most: int, size: int, limits: StreamLimits, readable: int) -> Answer | type[SdkError]:
         positions: list[int] = []
         while len(positions) < most and at < readable:
             size += self.size(at + 1) + 1
@@ -111,7 +111,7 @@ def payload_size(event: dict[str, Any]) -> int:
     return len(json.dumps(event["payload"], separators=(",", ":")).encode())
 
 
-def _refused(wanted: int | None, limits: Limits) -> type[SdkError] | None:
+def _refused(wanted: int | None, limits: StreamLimits) -> type[SdkError] | None:
     if wanted is not None and wanted < 1:
         return InvalidArgument
     return MaxPollEventsExceeded if wanted is not None and wanted > limits.max_poll_events else None

@@ -14,7 +14,7 @@ from millrace.ledger.adapters.keyring import StagedKeys
 from millrace.ledger.domain.keys import key_id
 from millrace.streams.domain.cursor import (
     MAX_CURSOR_BYTES,
-    Place,
+    CursorPlace,
     marker_scope,
     read_cursor,
     seal,
@@ -26,7 +26,7 @@ from millrace.streams.domain.errors import InvalidCursor
 
 KEYS = [b"current", b"previous"]
 SCOPE = stream_scope("v2", "t", "r1", "s")
-PLACE = Place("0123456789abcdef", 4_711)
+PLACE = CursorPlace("0123456789abcdef", 4_711)
 CURSOR = write_cursor(KEYS[0], SCOPE, PLACE)
 
 
@@ -61,7 +61,7 @@ def test_a_cursor_comes_back_as_it_was_written_with_the_current_or_the_previous_
     subscription: bytes, position: int, key: bytes
 ) -> None:
     """T6."""
-    place = Place(subscription.hex(), position)
+    place = CursorPlace(subscription.hex(), position)
     assert read_cursor(find, SCOPE, write_cursor(key, SCOPE, place)) == place
 
 

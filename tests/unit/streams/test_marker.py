@@ -18,10 +18,10 @@ from millrace.streams.domain.marker import (
     marker_event,
     stale,
 )
-from millrace.streams.domain.negotiate import Limits
+from millrace.streams.domain.negotiate import StreamLimits
 from tests.unit.streams.hub import odd
 
-LIMITS = Limits(10, 256, 1_024, 2)
+LIMITS = StreamLimits(10, 256, 1_024, 2)
 CANARY = "canary-m"
 HERE = {"lat": 52.5, "lon": 13.4}
 GOOD = {"label": "Depot", "position": HERE}

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from millrace.streams.domain.errors import ContractIncompatible, InvalidArgument
-from millrace.streams.domain.negotiate import CAPABILITIES, Limits, Negotiated, negotiate
+from millrace.streams.domain.negotiate import CAPABILITIES, Negotiated, StreamLimits, negotiate
 from tests.unit.streams.hub import odd
 
 BASE = {"supported_contract_versions": [1, 2, 3]}
 CANARY = "canary-91"
 
 
-def limits(**overrides: Any) -> Limits:
+def limits(**overrides: Any) -> StreamLimits:
     return negotiate({**BASE, "limits": overrides}).limits
 
 
@@ -44,7 +44,7 @@ def test_the_answer_has_all_that_the_contract_names() -> None:
 )
 def test_a_profile_has_its_limits(profile: str, poll: int, event: int) -> None:
     """T10."""
-    assert negotiate({**BASE, "profile": profile}).limits == Limits(poll, event, 1_048_576, 32)
+    assert negotiate({**BASE, "profile": profile}).limits == StreamLimits(poll, event, 1_048_576, 32)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_batch_must_hold_the_largest_payload() -> None:
 def test_an_override_may_exceed_the_profiles_own_limit() -> None:
     """T10: profiles differ in their defaults alone."""
     asked = {**BASE, "profile": "embedded-alloc", "limits": {"max_poll_events": 10_000, "max_event_bytes": 65_536}}
-    assert negotiate(asked).limits == Limits(10_000, 65_536, 1_048_576, 32)
+    assert negotiate(asked).limits == StreamLimits(10_000, 65_536, 1_048_576, 32)
 
 
 @pytest.mark.parametrize("versions", [[1], [3, 4], [0], [-2], [20]])

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from millrace.streams.adapters.dynamodb.runtimes import DynamoRuntimes
     from millrace.streams.adapters.sealing import AesSealer
     from millrace.streams.application.announce import Announce
-    from millrace.streams.application.diagnostics import Audit, Diagnostics
+    from millrace.streams.application.diagnostics import AuditLedger, Diagnostics
     from millrace.streams.application.emit import Emit
     from millrace.streams.application.markers import Markers, SettleMarkers
     from millrace.streams.application.poll import Poll
@@ -162,10 +162,10 @@ def settle_markers(may_go_on: Callable[[], bool]) -> SettleMarkers:
 
 
 @cache
-def audit() -> Audit:
-    from millrace.streams.application.diagnostics import Audit
+def audit() -> AuditLedger:
+    from millrace.streams.application.diagnostics import AuditLedger
 
-    return Audit(core.commit(), core.log(), core.state(), core.heads(), core.together(), core.now_ms, new_id)
+    return AuditLedger(core.commit(), core.log(), core.state(), core.heads(), core.together(), core.now_ms, new_id)
 
 
 @cache

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from millrace.lake.adapters.memory.objects import tag_of
-from millrace.lake.ports.objects import Fetched, Listed
+from millrace.lake.ports.objects import Fetched, ListedObject
 from millrace.ledger.domain.errors import BadRequest
 
 LOCK = ".lock"
@@ -24,7 +24,7 @@ class DirectoryObjects:
         self.root = root.absolute()
         self.root.mkdir(parents=True, exist_ok=True)
 
-    def list(self, prefix: str) -> Iterator[Listed]:
+    def list(self, prefix: str) -> Iterator[ListedObject]:
         found = []
         for folder, _, files in os.walk(self.root / prefix.rpartition("/")[0]):
             for file in files:
@@ -33,7 +33,7 @@ class DirectoryObjects:
                     found.append(name)
         for name in sorted(found, key=str.encode):
             try:
-                yield Listed(name, (self.root / name).stat().st_size)
+                yield ListedObject(name, (self.root / name).stat().st_size)
             except FileNotFoundError:
                 continue
 

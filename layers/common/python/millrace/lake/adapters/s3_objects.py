@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from millrace.lake.ports.objects import Fetched, Listed
+from millrace.lake.ports.objects import Fetched, ListedObject
 from millrace.ledger.adapters.aws_errors import translated
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class S3Objects:
     bucket: str
     prefix: str = ""
 
-    def list(self, prefix: str) -> Iterator[Listed]:
+    def list(self, prefix: str) -> Iterator[ListedObject]:
         pages = iter(
             self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=self.prefix + prefix)
         )
@@ -39,7 +39,7 @@ class S3Objects:
             if page is None:
                 return
             for item in page.get("Contents", []):
-                yield Listed(item["Key"].removeprefix(self.prefix), item["Size"])
+                yield ListedObject(item["Key"].removeprefix(self.prefix), item["Size"])
 
     def get(self, name: str) -> Fetched | None:
         with translated():

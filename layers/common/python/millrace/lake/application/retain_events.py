@@ -58,7 +58,7 @@ class PruneRanges:
 
 
 @dataclass(slots=True)
-class Report:
+class RetentionReport:
     """`plans` is what was found to go, `removed` what went of it; `manifest` the name under which that is kept."""
 
     plans: list[Plan] = field(default_factory=list)
@@ -97,8 +97,8 @@ class RetainEvents:
     new_run: Callable[[], str]
     may_go_on: Callable[[], bool]
 
-    def __call__(self, *, dry_run: bool) -> Report:
-        report = Report()
+    def __call__(self, *, dry_run: bool) -> RetentionReport:
+        report = RetentionReport()
         ruled = list(self._ruled())
         compacted = self.compacted()
         for some in _groups(ruled, SIDE_BY_SIDE):
@@ -133,7 +133,7 @@ class RetainEvents:
                 holders[name] = held
         return self.plan(ledger, its, marks, holders)
 
-    def go(self, report: Report) -> None:
+    def go(self, report: RetentionReport) -> None:
         """Prune what a dry run found; the report is brought up to date. Who reads may only have come further."""
         going = [plan for plan in report.plans if plan.goes]
         if not going:

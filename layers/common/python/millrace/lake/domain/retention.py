@@ -36,7 +36,7 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RetentionRequest:
     """What the hub lets go, as the jobs are told it. A ledger that is not named loses nothing."""
 
     ledgers: Mapping[str, Release] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Request:
         return json.dumps({"ledgers": content}, ensure_ascii=False).encode()
 
     @classmethod
-    def parse(cls, data: bytes) -> Request:
+    def parse(cls, data: bytes) -> RetentionRequest:
         """`{"ledgers": {name: {"limit", "watermark"?, "partitions"?: {name: watermark}}}}`."""
         try:
             content = json.loads(data)

@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedObject:
     """An object as a listing shows it."""
 
     name: str
@@ -26,7 +26,7 @@ class Fetched:
 class Objects(Protocol):
     """Objects by name, `a/b/c`. A write is seen whole or not at all, and by every later read."""
 
-    def list(self, prefix: str) -> Iterator[Listed]:
+    def list(self, prefix: str) -> Iterator[ListedObject]:
         """Every object whose name starts with `prefix`, in order of their names' UTF-8 bytes."""
 
     def get(self, name: str) -> Fetched | None:

@@ -26,11 +26,11 @@ from millrace.sync.domain.read import check_sync, event_json, page_json
 
 MAX_SUBSCRIPTIONS = 100
 
-Handler = Callable[[Connection, Mapping[str, Any], Any], "Answer"]
+Handler = Callable[[Connection, Mapping[str, Any], Any], "SocketAnswer"]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SocketAnswer:
     """The connection as the message left it, and what to send. `ends`: close it afterwards."""
 
     connection: Connection
@@ -78,7 +78,7 @@ class Answers:
             "unsubscribe": self.on_unsubscribe,
         }
 
-    def on_connect(self, connection: Connection, payload: Mapping[str, Any], msg_id: Any) -> Answer:
+    def on_connect(self, connection: Connection, payload: Mapping[str, Any], msg_id: Any) -> SocketAnswer:
         if connection.identity is not None:
             raise BadRequest("This connection is connected already; open another one.", field="type")
         token = payload.get("token")
@@ -99,16 +99,16 @@ class Answers:
             "capabilities": CAPABILITIES,
         }
         known = replace(connection, identity=identity, project=project, expires_ms=identity.expires_ms)
-        return Answer(known, [message("connected", said, msg_id)])
+        return SocketAnswer(known, [message("connected", said, msg_id)])
 
-    def on_submit(self, connection: Connection, payload: Mapping[str, Any], msg_id: Any) -> Answer:
+    def on_submit(self, connection: Connection, payload: Mapping[str, Any], msg_id: Any) -> SocketAnswer:
         stops = dialects.stops_at_first_rejection(connection.dialect)
         results = self.submit(
             _identity(connection), connection.project, payload, connection.id, stop_at_rejection=stops
         )
-        return Answer(connection, [message("submit_events_result", {"results": results}, msg_id)])
+        return SocketAnswer(connection, [message("submit_events_result", {"results": results}, msg_id)])
 
-    def on_sync(self, connection: Connection, payload: Mapping[str, Any], msg_id: Any) -> Answer:
+    def on_sync(self, connection: Connection, payload: Mapping[str, Any], msg_id: Any) -> SocketAnswer:
         """A cycle begins with the subscription made durable, then the head is read, then the pages (S11)."""
         identity = _identity(connection)
         if payload.get("project") not in (None, connection.project):
@@ -126,7 +126,7 @@ class Answers:
         page = self.sync(ledger, partitions, asked.since, asked.limit, PAGE_BYTES, sync_to, _weigher(connection))
         going_on = Cycle(partitions, page.next_since, page.sync_to) if page.has_more else None
         said = json.loads(page_json(asked.partitions, page))
-        return Answer(replace(connection, cycle=going_on), [message("sync_response", said, msg_id)])
+        return SocketAnswer(replace(connection, cycle=going_on), [message("sync_response", said, msg_id)])
 
     def _subscribe_to_sync(
         self, connection: Connection, ledger: Ledger, partitions: tuple[str, ...] | None, payload: Mapping[str, Any]
@@ -139,13 +139,13 @@ class Answers:
         committed = self.sync.state.marks(ledger).hint
         self.subscriptions.add(_subscription(connection, SYNC, ledger, wanted, committed))
 
-    def on_heartbeat(self, connection: Connection, _payload: Mapping[str, Any], msg_id: Any) -> Answer:
-        return Answer(connection, [message("heartbeat_ack", {"server_time": self.clock()}, msg_id)])
+    def on_heartbeat(self, connection: Connection, _payload: Mapping[str, Any], msg_id: Any) -> SocketAnswer:
+        return SocketAnswer(connection, [message("heartbeat_ack", {"server_time": self.clock()}, msg_id)])
 
-    def on_disconnect(self, connection: Connection, _payload: Mapping[str, Any], _msg_id: Any) -> Answer:
-        return Answer(connection, ends=True)
+    def on_disconnect(self, connection: Connection, _payload: Mapping[str, Any], _msg_id: Any) -> SocketAnswer:
+        return SocketAnswer(connection, ends=True)
 
-    def on_subscribe(self, connection: Connection, payload: Mapping[str, Any], msg_id: Any) -> Answer:
+    def on_subscribe(self, connection: Connection, payload: Mapping[str, Any], msg_id: Any) -> SocketAnswer:
         """The frames go out as they are read; a connection that is gone meanwhile is forgotten."""
         asked = check_subscribe(payload, _identity(connection))
         if connection.subscribed >= MAX_SUBSCRIPTIONS:
@@ -176,7 +176,7 @@ class Answers:
         except Overtaken as lost:
             texts = live_events.overtaken(subscription, lost.lost, lost.left, self.clock(), lost.watermark)
             alive = all(self.wire.post(connection.id, text) for text in texts)
-        return Answer(connection, ends=not alive)
+        return SocketAnswer(connection, ends=not alive)
 
     def _post_gap(self, to: Subscription, begin: int) -> bool:
         """What is gone below the start is told before anything else: the floor is above 1 (T8, T9)."""
@@ -184,12 +184,12 @@ class Answers:
         event = gap_event(runtime_id, stream_id, 1, begin + 1, self.clock())
         return self.wire.post(to.connection, live_events.gap(to.dialect, to.project, to.id, "snapshot", event))
 
-    def on_unsubscribe(self, connection: Connection, payload: Mapping[str, Any], _msg_id: Any) -> Answer:
+    def on_unsubscribe(self, connection: Connection, payload: Mapping[str, Any], _msg_id: Any) -> SocketAnswer:
         subscription_id = payload.get("subscription_id")
         if not isinstance(subscription_id, str) or not subscription_id:
             raise BadRequest("unsubscribe needs a subscription_id.", field="subscription_id")
         self.subscriptions.remove(connection.id, subscription_id)
-        return Answer(connection)
+        return SocketAnswer(connection)
 
     def _post(self, connection: Connection, sent: Message) -> bool:
         text = to_text(dialects.write(connection.dialect, sent, project=connection.project))

@@ -8,7 +8,7 @@ from typing import Any
 
 from millrace.ledger.domain import strict_json
 from millrace.ledger.domain.errors import BadRequest, MillraceError, Unavailable
-from millrace.live.application.answer import Answer, Answers
+from millrace.live.application.answer import Answers, SocketAnswer
 from millrace.live.domain import dialects
 from millrace.live.domain.messages import MAX_MESSAGE_BYTES, PROTOCOL, SocketError, closes, error_message, to_text
 from millrace.live.ports import Connection, Connections, Subscriptions, Turn, Wire
@@ -48,10 +48,10 @@ class Converse:
                 raise problem
             answer = self._answer(connection, said)
         except MillraceError as error:
-            answer = Answer(connection, [error_message(error, said.get("msg_id"))])
+            answer = SocketAnswer(connection, [error_message(error, said.get("msg_id"))])
         self._conclude(answer, stored_first=kind == "connect")
 
-    def _conclude(self, answer: Answer, *, stored_first: bool) -> None:
+    def _conclude(self, answer: SocketAnswer, *, stored_first: bool) -> None:
         """Answers go out within the turn. Who somebody is, is stored before they are told that they are connected."""
         if stored_first:
             self._store(answer.connection)
@@ -64,7 +64,7 @@ class Converse:
         """The dialect is chosen for good by the message that connects, not by whatever came before it."""
         self.connections.end_turn(replace(connection, dialect=connection.dialect if connection.identity else ""))
 
-    def _answer(self, connection: Connection, said: Mapping[str, Any]) -> Answer:
+    def _answer(self, connection: Connection, said: Mapping[str, Any]) -> SocketAnswer:
         _check_envelope(said)
         if connection.identity is not None and connection.expires_ms <= self.clock():
             raise SocketError("auth_failed", "The token has expired; connect again with a new one.", claim="exp")
@@ -96,7 +96,7 @@ class Converse:
         if closes(sent):
             self.forget(connection_id)
 
-    def _post_all(self, answer: Answer) -> bool:
+    def _post_all(self, answer: SocketAnswer) -> bool:
         """False when the connection is to be forgotten: gone, closing by contract, or perhaps not reached."""
         connection = answer.connection
         for sent in answer.messages:

@@ -23,7 +23,7 @@ from millrace.streams.ports import RawValues, Runtimes, Sealer
 
 
 @dataclass(frozen=True, slots=True)
-class Audit:
+class AuditLedger:
     """An append-only ledger of what was done with grants. Whoever cannot be recorded, may not."""
 
     commit: Commit
@@ -70,7 +70,7 @@ class Diagnostics:
     runtimes: Runtimes
     raw_values: RawValues
     sealer: Sealer
-    audit: Audit
+    audit: AuditLedger
     clock: Callable[[], int]
     new_id: Callable[[], str]
     new_salt: Callable[[], str]

@@ -19,11 +19,11 @@ from millrace.ledger.domain.names import Ledger, split_key, stream_ledger
 from millrace.ledger.domain.page import Event
 from millrace.ledger.ports import KeyRing, Log, Marks, State, Together
 from millrace.streams.application.runtime_access import require_negotiated, require_runtime
-from millrace.streams.domain.cursor import Place, read_cursor, stream_scope, write_cursor
+from millrace.streams.domain.cursor import CursorPlace, read_cursor, stream_scope, write_cursor
 from millrace.streams.domain.envelope import check_id, invalid
 from millrace.streams.domain.errors import BatchTooLarge, CursorExpired, MaxPollEventsExceeded, StreamDegraded
 from millrace.streams.domain.gap import gap_event
-from millrace.streams.domain.negotiate import NAMESPACE, Limits
+from millrace.streams.domain.negotiate import NAMESPACE, StreamLimits
 from millrace.streams.ports import Degraded, Runtimes
 
 READ_AT_ONCE = 1_000
@@ -41,7 +41,7 @@ class Batch:
 class _Filling:
     """A batch while it is filled. Its size is that of the compact JSON array of its events."""
 
-    limits: Limits
+    limits: StreamLimits
     max_events: int
     at: int
     events: list[bytes] = field(default_factory=list)
@@ -101,12 +101,12 @@ class Poll:
         limits = require_negotiated(runtime).limits
         wanted = _wanted(max_events, limits)
         if place is None:
-            place = Place(self.new_subscription(), 0)
+            place = CursorPlace(self.new_subscription(), 0)
             filling, dropped = self._first(ledger, marks, limits, wanted)
         else:
             self._check_place(ledger, place, marks.floor, marked=marked[0])
             filling, dropped = self._next(ledger, place, marks, limits, wanted), 0
-        following = write_cursor(self.keys.current(), scope, Place(place.subscription, filling.at))
+        following = write_cursor(self.keys.current(), scope, CursorPlace(place.subscription, filling.at))
         return Batch(filling.events, following, dropped)
 
     def resume(self, tenant: str, runtime_id: str, stream_id: str, cursor: str) -> int:
@@ -117,7 +117,7 @@ class Poll:
         self._check_place(ledger, place, self.state.marks(ledger).floor, marked=marked)
         return place.position
 
-    def _first(self, ledger: Ledger, marks: Marks, limits: Limits, wanted: int) -> tuple[_Filling, int]:
+    def _first(self, ledger: Ledger, marks: Marks, limits: StreamLimits, wanted: int) -> tuple[_Filling, int]:
         """A poll without cursor begins at the floor, and says first what is gone below it."""
         floor = marks.floor
         filling = self._from_floor(ledger, floor, marks, limits, wanted)
@@ -126,7 +126,7 @@ class Poll:
             filling = self._from_floor(ledger, floor, marks, limits, wanted)
         return filling, floor - 1
 
-    def _from_floor(self, ledger: Ledger, floor: int, marks: Marks, limits: Limits, wanted: int) -> _Filling:
+    def _from_floor(self, ledger: Ledger, floor: int, marks: Marks, limits: StreamLimits, wanted: int) -> _Filling:
         filling = _Filling(limits, wanted, floor - 1)
         if floor > 1:
             runtime_id, stream_id = split_key(ledger.name)[2:]
@@ -135,7 +135,7 @@ class Poll:
         self._fill(ledger, filling, marks)
         return filling
 
-    def _next(self, ledger: Ledger, place: Place, marks: Marks, limits: Limits, wanted: int) -> _Filling:
+    def _next(self, ledger: Ledger, place: CursorPlace, marks: Marks, limits: StreamLimits, wanted: int) -> _Filling:
         filling = _Filling(limits, wanted, place.position)
         self._fill(ledger, filling, marks)
         if filling.pruned and not filling.events:
@@ -146,13 +146,13 @@ class Poll:
         head = newest(self.log, self.heads, ledger, marks.hint)
         return retained_from(self.log, self.together, ledger, floor, head)
 
-    def _check_place(self, ledger: Ledger, place: Place, floor: int, *, marked: bool) -> None:
+    def _check_place(self, ledger: Ledger, place: CursorPlace, floor: int, *, marked: bool) -> None:
         if marked:
             raise _degraded()
         if place.position < floor - 1:
             raise self._expire(ledger, place, floor)
 
-    def _expire(self, ledger: Ledger, place: Place, floor: int) -> CursorExpired | StreamDegraded:
+    def _expire(self, ledger: Ledger, place: CursorPlace, floor: int) -> CursorExpired | StreamDegraded:
         """Of polls that find it at once, one is told that the cursor has expired, the others that it is degraded."""
         if not self.degraded.mark(ledger, place.subscription):
             return _degraded()
@@ -195,7 +195,7 @@ def with_seq_no(body: bytes, position: int) -> bytes:
     return body[:-1] + b',"seq_no":%d}' % position
 
 
-def _wanted(max_events: int | None, limits: Limits) -> int:
+def _wanted(max_events: int | None, limits: StreamLimits) -> int:
     if max_events is None:
         return limits.max_poll_events
     if max_events < 1:

@@ -22,7 +22,7 @@ FindKeys = Callable[[bytes], Sequence[Key]]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CursorPlace:
     """Everything up to `position` has been given to this subscription."""
 
     subscription: str
@@ -38,18 +38,18 @@ def marker_scope(namespace: str, tenant: str, runtime_id: str, topic_id: str | N
     return join_key("marker cursor", namespace, tenant, runtime_id, *topic)
 
 
-def write_cursor(key: Key, scope: str, place: Place) -> str:
+def write_cursor(key: Key, scope: str, place: CursorPlace) -> str:
     content = bytes.fromhex(place.subscription) + place.position.to_bytes(POSITION_BYTES, "big")
     return seal(key, scope, content)
 
 
-def read_cursor(find_keys: FindKeys, scope: str, text: Any) -> Place:
+def read_cursor(find_keys: FindKeys, scope: str, text: Any) -> CursorPlace:
     """Raises `InvalidCursor` for whatever this stream's polls did not return. It never means another place."""
     content = unseal(find_keys, scope, text)
     if len(content) != SUBSCRIPTION_BYTES + POSITION_BYTES:
         raise _invalid("it is not a stream's cursor")
     position = int.from_bytes(content[SUBSCRIPTION_BYTES:], "big")
-    return Place(content[:SUBSCRIPTION_BYTES].hex(), position)
+    return CursorPlace(content[:SUBSCRIPTION_BYTES].hex(), position)
 
 
 def seal(key: Key, scope: str, content: bytes) -> str:

@@ -13,7 +13,7 @@ from millrace.ledger.domain.canonical import canonical, digest
 from millrace.ledger.domain.kinds import kind_of
 from millrace.ledger.domain.page import Draft
 from millrace.streams.domain.errors import EventTooLarge, InvalidArgument, MaxExtensionKeysExceeded
-from millrace.streams.domain.negotiate import Limits, Negotiated
+from millrace.streams.domain.negotiate import Negotiated, StreamLimits
 from millrace.streams.domain.privacy import Policy, Sifted
 
 MARKER_STREAM = "markers"
@@ -79,7 +79,7 @@ def make_draft(sifted: Sifted) -> Draft:
     return Draft(sifted.clean["event_id"], digest(content), body)
 
 
-def check_extensions(extensions: Any, limits: Limits) -> None:
+def check_extensions(extensions: Any, limits: StreamLimits) -> None:
     if extensions is None:
         return
     if not isinstance(extensions, dict):
@@ -115,7 +115,7 @@ def invalid(field: str, rule: str, value: Any) -> InvalidArgument:
     return InvalidArgument(rule, field=field, value_class=kind_of(value))
 
 
-def _check_size(payload: Any, limits: Limits) -> None:
+def _check_size(payload: Any, limits: StreamLimits) -> None:
     """Measured as it was sent: the caller knows that size, not what redaction makes of it."""
     if not isinstance(payload, dict):
         raise invalid("payload", "payload must be an object.", payload)

@@ -10,7 +10,7 @@ from millrace.ledger.domain.canonical import canonical
 from millrace.streams.domain.envelope import EXTENSION, MARKER_STREAM, check_extensions, check_name, check_text, invalid
 from millrace.streams.domain.errors import Conflict, EventTooLarge
 from millrace.streams.domain.gap import SOURCE
-from millrace.streams.domain.negotiate import CONTRACT_VERSION, Limits
+from millrace.streams.domain.negotiate import CONTRACT_VERSION, StreamLimits
 
 CREATED, MOVED, DELETED = "sdk.marker.created", "sdk.marker.moved", "sdk.marker.deleted"
 MAX_REVISION = 2**53 - 1
@@ -22,7 +22,7 @@ _MARKER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~:@+-]{0,127}")
 """What a path can carry whichever way it is encoded."""
 
 
-def check_create(sent: Any, limits: Limits) -> dict[str, Any]:
+def check_create(sent: Any, limits: StreamLimits) -> dict[str, Any]:
     _only(sent, "marker_id", "label", "position", "topic_id", "extensions")
     marker: dict[str, Any] = {
         "label": check_text("label", sent.get("label")),

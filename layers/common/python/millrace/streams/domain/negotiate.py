@@ -21,7 +21,7 @@ FIELDS = ("supported_contract_versions", "requested_capabilities", "profile", "l
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class StreamLimits:
     max_poll_events: int
     max_event_bytes: int
     max_batch_bytes: int
@@ -33,14 +33,14 @@ class Negotiated:
     version: int
     profile: str
     capabilities: tuple[str, ...]
-    limits: Limits
+    limits: StreamLimits
 
     def stored(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> Negotiated:
-        limits = Limits(**stored["limits"])
+        limits = StreamLimits(**stored["limits"])
         return cls(stored["version"], stored["profile"], tuple(stored["capabilities"]), limits)
 
     def answer(self, runtime_id: str) -> dict[str, Any]:
@@ -54,10 +54,10 @@ class Negotiated:
         }
 
 
-PROFILES: Mapping[str, Limits] = {
-    "desktop-full": Limits(256, 65_536, 1_048_576, 32),
-    "desktop-local-runtime": Limits(64, 32_768, 1_048_576, 32),
-    "embedded-alloc": Limits(32, 8_192, 1_048_576, 32),
+PROFILES: Mapping[str, StreamLimits] = {
+    "desktop-full": StreamLimits(256, 65_536, 1_048_576, 32),
+    "desktop-local-runtime": StreamLimits(64, 32_768, 1_048_576, 32),
+    "embedded-alloc": StreamLimits(32, 8_192, 1_048_576, 32),
 }
 
 
@@ -81,7 +81,7 @@ def negotiate(asked: Any) -> Negotiated:
     return Negotiated(CONTRACT_VERSION, profile, capabilities, _limits(PROFILES[profile], asked.get("limits")))
 
 
-def _limits(base: Limits, overrides: Any) -> Limits:
+def _limits(base: StreamLimits, overrides: Any) -> StreamLimits:
     if overrides is None:
         return base
     if not isinstance(overrides, dict):
@@ -95,7 +95,7 @@ def _limits(base: Limits, overrides: Any) -> Limits:
         chosen[name] = _within(name, overrides.get(name, chosen[name]), low, high)
     batch = overrides.get("max_batch_bytes", base.max_batch_bytes)
     chosen["max_batch_bytes"] = _within("max_batch_bytes", batch, chosen["max_event_bytes"], 1_048_576)
-    return Limits(**chosen)
+    return StreamLimits(**chosen)
 
 
 def _within(name: str, value: Any, low: int, high: int) -> int:

@@ -10,7 +10,7 @@ from millrace.runtime.requests import flag_of, whole
 from millrace.streams.domain.errors import as_sdk_error
 
 if TYPE_CHECKING:
-    from millrace.streams.application.diagnostics import Audit, Diagnostics
+    from millrace.streams.application.diagnostics import AuditLedger, Diagnostics
     from millrace.streams.application.markers import Markers
     from millrace.streams.application.poll import Poll
     from millrace.streams.application.runtime_access import Negotiate
@@ -108,7 +108,7 @@ def read_raw(diagnostics: Diagnostics, request: Request) -> Response:
     return Response(to_json(page))
 
 
-def read_audit(audit: Audit, request: Request) -> Response:
+def read_audit(audit: AuditLedger, request: Request) -> Response:
     identity = request.identity()
     request.only_query("after", "max")
     after, limit = _number(request, "after", 0), _number(request, "max", 1, 500)

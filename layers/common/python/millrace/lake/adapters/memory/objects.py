@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from threading import Lock
 
-from millrace.lake.ports.objects import Fetched, Listed
+from millrace.lake.ports.objects import Fetched, ListedObject
 
 
 class MemoryObjects:
@@ -14,10 +14,10 @@ class MemoryObjects:
         self.stored: dict[str, bytes] = {}
         self._lock = Lock()
 
-    def list(self, prefix: str) -> Iterator[Listed]:
+    def list(self, prefix: str) -> Iterator[ListedObject]:
         for name in sorted(self.stored, key=str.encode):
             if name.startswith(prefix):
-                yield Listed(name, len(self.stored[name]))
+                yield ListedObject(name, len(self.stored[name]))
 
     def get(self, name: str) -> Fetched | None:
         data = self.stored.get(name)
