@@ -24,21 +24,21 @@ def handler(event: Mapping[str, Any], context: Any) -> None:
     deliver = wiring.deliver(lambda: has_left(RESERVE_MS), lambda: has_left(REQUEST_MS))
     for record in event["Records"]:
         wake = wake_of(record["body"])
-        said: dict[str, Any] = {"tenant": wake.tenant, "target": wake.target_id, "ledgers": len(wake.ledgers)}
+        fields: dict[str, Any] = {"tenant": wake.tenant, "target": wake.target_id, "ledgers": len(wake.ledgers)}
         try:
             drained = deliver(wake)
         except Unavailable as error:
             # Given back, the message would hide its target for as long as the queue waits; what was asked for is
             # noted, and the next minute's reminder asks again.
-            observe.logger().warning("drain_failed", **said, reason=error.message, details=dict(error.details))
+            observe.logger().warning("drain_failed", **fields, reason=error.message, details=dict(error.details))
             observe.count({Metric.DRAINS_FAILED: 1}, contract="delivery")
             continue
         if drained is None:
-            observe.logger().info("drain_skipped", **said)
+            observe.logger().info("drain_skipped", **fields)
             continue
         counts: dict[str, Any] = {status.value: count for status, count in drained.counts.items()}
         observe.logger().info(
-            "drained", **said, **counts, complete=drained.complete, blocked=drained.blocked, why=drained.detail
+            "drained", **fields, **counts, complete=drained.complete, blocked=drained.blocked, why=drained.detail
         )
         for status, count in counts.items():
             observe.count({Metric.DELIVERIES: count}, contract="delivery", status=status)

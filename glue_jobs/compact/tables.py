@@ -32,13 +32,13 @@ def transcript_rows(events: DataFrame) -> DataFrame:
     """R8: of each utterance the event that tells it best, by the rule of `millrace.realtime.domain.transcript`."""
     body = "type string, eventId string, ts string, payload struct<utteranceId:string, speaker:string, text:string, \
 startMs:string, endMs:string>"
-    told = F.col("b.payload.utteranceId").isNotNull()
+    has_utterance = F.col("b.payload.utteranceId").isNotNull()
     with_short_numbers = F.from_json(short_numbers(F.col("payload")), body)
     spoken = (
         events.where((F.col("contract") == "realtime") & F.col("event_type").isin(_wrapped(PARTIAL), _wrapped(FINAL)))
         .select("ledger", "tenant", "sequence_position", "payload", F.from_json("payload", body).alias("b"))
-        .withColumn("b", F.when(told, F.col("b")).otherwise(with_short_numbers))
-        .where(told)
+        .withColumn("b", F.when(has_utterance, F.col("b")).otherwise(with_short_numbers))
+        .where(has_utterance)
     )
     return best_told(
         spoken.select(

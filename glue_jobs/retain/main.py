@@ -44,8 +44,8 @@ def run(asked: argparse.Namespace, others: list[str], name: str, pruner: Callabl
     report = Retain(spark, workspace, arguments.new_run, arguments.now_ms, prune_log, arguments.tell)(request)
     for ledger, ranges in sorted(report.plan.ranges.items()):
         arguments.tell(f"{ledger}: {ranges.count} events in {len(ranges.spans)} ranges, up to {ranges.last}")
-    told = f"{report.outcome}: {report.plan.events} events, {len(report.plan.objects)} archive objects"
-    arguments.tell(told + (f", {report.bodies} bodies; {report.manifest}" if report.manifest else ""))
+    summary = f"{report.outcome}: {report.plan.events} events, {len(report.plan.objects)} archive objects"
+    arguments.tell(summary + (f", {report.bodies} bodies; {report.manifest}" if report.manifest else ""))
     for ledger in report.unfinished:
         arguments.tell(f"{ledger}: the log has not let go of everything yet, so all of it stays; run again")
     if report.outcome == DONE:

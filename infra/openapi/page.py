@@ -110,5 +110,5 @@ def _bounds(rule: Mapping[str, Any]) -> str:
         "default": "else",
     }
     options = [rule, *rule.get("anyOf", [])]
-    said = [f"{words} {option[key]}" for option in options for key, words in names.items() if key in option]
-    return f' <span class="muted">({", ".join(said)})</span>' if said else ""
+    rules = [f"{words} {option[key]}" for option in options for key, words in names.items() if key in option]
+    return f' <span class="muted">({", ".join(rules)})</span>' if rules else ""

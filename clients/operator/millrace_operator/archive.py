@@ -48,33 +48,33 @@ def verify(
             found = hub.verify(lambda what, count: progress.advance(bars[what], count))(refill=refill)
         except MillraceError as error:
             raise Unreachable(f"{error.message} {dict(error.details)}") from error
-    told = found.told()
+    shown = found.as_json()
     healed = bool(found.refilled) and not (found.repeated or found.different or found.damaged)
     if as_json:
-        print(json.dumps(told))
+        print(json.dumps(shown))
     else:
-        _print(told)
+        _print(shown)
     if not found.sound and not healed:
         raise typer.Exit(1)
 
 
-def _print(told: Mapping[str, Any]) -> None:
+def _print(shown: Mapping[str, Any]) -> None:
     out.print(
-        f"{told['events']} events of {told['ledgers']} ledgers in {told['objects']} objects; "
-        f"{told['waiting']} wait to be archived, {told['pruned']} were pruned everywhere."
+        f"{shown['events']} events of {shown['ledgers']} ledgers in {shown['objects']} objects; "
+        f"{shown['waiting']} wait to be archived, {shown['pruned']} were pruned everywhere."
     )
     for title, field in (
         ("not archived", "gaps"),
         ("archived more than once", "repeated"),
         ("archived otherwise than committed", "different"),
     ):
-        for ledger, spans in told[field].items():
+        for ledger, spans in shown[field].items():
             out.print(f"{ledger}: {title}: {_spans(spans)}", markup=False)
-    for name, why in told["damaged"].items():
+    for name, why in shown["damaged"].items():
         out.print(f"{name}: {why}", markup=False)
-    for name in told["refilled"]:
+    for name in shown["refilled"]:
         out.print(f"refilled into {name}", markup=False)
-    if told["sound"]:
+    if shown["sound"]:
         out.print("The archive is sound.")
 
 

@@ -37,41 +37,41 @@ def retain(
         with err.status("Looking at every ledger that has a policy …"):
             report = use_case(dry_run=True)
         if not dry_run and any(plan.goes for plan in report.plans):
-            told = report.told()
-            _confirm(told, yes=yes, quiet=as_json)
-            with err.status(f"Pruning {told['events']} events …"):
+            shown = report.as_json()
+            _confirm(shown, yes=yes, quiet=as_json)
+            with err.status(f"Pruning {shown['events']} events …"):
                 use_case.go(report)
     except MillraceError as error:
         raise Unreachable(f"{error.message} {dict(error.details)}") from error
     if as_json:
-        print(json.dumps(report.told()))
+        print(json.dumps(report.as_json()))
     else:
-        _print(report.told(), dry_run=dry_run)
+        _print(report.as_json(), dry_run=dry_run)
     if not report.complete:
         raise typer.Exit(1)
 
 
-def _confirm(told: Mapping[str, Any], *, yes: bool, quiet: bool) -> None:
+def _confirm(shown: Mapping[str, Any], *, yes: bool, quiet: bool) -> None:
     if yes:
         return
     if quiet or not sys.stdin.isatty():
         raise Usage("Nothing was pruned: look at --dry-run first, then say --yes.")
-    _print(told, dry_run=True)
-    typer.confirm(f"Prune the bodies of {told['events']} events for ever?", abort=True, err=True)
+    _print(shown, dry_run=True)
+    typer.confirm(f"Prune the bodies of {shown['events']} events for ever?", abort=True, err=True)
 
 
-def _print(told: Mapping[str, Any], *, dry_run: bool) -> None:
-    if not told["ledgers"]:
+def _print(shown: Mapping[str, Any], *, dry_run: bool) -> None:
+    if not shown["ledgers"]:
         out.print("No ledger has a retention policy; nothing is ever pruned.")
         return
     table = Table("ledger", "floor", "head", "watermark", "held by", "goes", "bytes", box=None, pad_edge=False)
-    for plan in told["ledgers"]:
+    for plan in shown["ledgers"]:
         highest = max([plan["watermark"], *plan["partition_watermarks"].values()])
         numbers = (plan["floor"], plan["head"], highest)
         held = plan["held_by"] if plan["held_by"] not in plan["holders"] else f"{plan['held_by']} at {plan['limit']}"
         table.add_row(plan["ledger"], *map(str, numbers), held, str(plan["events"]), str(plan["bytes"]))
     out.print(table)
     if dry_run:
-        out.print(f"{told['events']} events, {told['bytes']} bytes would go.")
+        out.print(f"{shown['events']} events, {shown['bytes']} bytes would go.")
     else:
-        out.print(f"{told['removed']} events went; what went is told in {told['manifest'] or 'no manifest'}.")
+        out.print(f"{shown['removed']} events went; what went is listed in {shown['manifest'] or 'no manifest'}.")

@@ -245,7 +245,7 @@ def test_events_up_to_the_watermark_go_and_the_floor_rises() -> None:
     caught_up(hub)
     said(policies, advance_to=4)
     report = retained(hub, policies)
-    assert report.told()["removed"] == 4
+    assert report.as_json()["removed"] == 4
     assert gone(hub) == {1, 2, 3, 4}
     assert hub.state.marks(Ledger.to_read(DEMO)).floor == 5
     assert not retained(hub, policies).removed, "there is nothing left to do"
@@ -467,7 +467,7 @@ def test_a_target_holds_what_it_has_not_got() -> None:
     said(policies, advance_to=9)
     report = retained(hub, policies, target=lambda _: 2, nobody=lambda _: None)
     assert gone(hub) == {1, 2}
-    assert report.plans[0].told()["holders"] == {"archive": 9, "fan_out": 9, "index": 9, "target": 2}
+    assert report.plans[0].as_json()["holders"] == {"archive": 9, "fan_out": 9, "index": 9, "target": 2}
 
 
 def test_an_event_stays_while_one_of_its_partitions_needs_it() -> None:
@@ -517,7 +517,7 @@ def test_a_dry_run_tells_what_would_go_and_changes_nothing() -> None:
     caught_up(hub)
     said(policies, advance_to=4)
     before = dict(hub.objects.stored)
-    told = use_case(hub, policies)(dry_run=True).told()
+    told = use_case(hub, policies)(dry_run=True).as_json()
     assert (told["events"], told["removed"], told["manifest"]) == (4, 0, None)
     assert told["ledgers"][0]["goes"] == [[1, 4]]
     assert gone(hub) == set()

@@ -77,7 +77,7 @@ def test_a_removed_object_is_a_gap_that_is_named_and_refilled(hub: Hub) -> None:
     assert found.gaps[A] == Ranges(((5, 9),))
     again = verify(hub, refill=True)
     assert again.refilled
-    assert again.told()["refilled"] == again.refilled
+    assert again.as_json()["refilled"] == again.refilled
     assert name not in again.refilled, "compaction has seen that name, and would not look at it again"
     prove(hub)
     assert verify(hub).sound

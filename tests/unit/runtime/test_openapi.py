@@ -19,7 +19,7 @@ from infra.openapi.retention_models import RetentionAnswer, RetentionChange
 from infra.openapi.status_models import StreamProjection
 from infra.openapi.streams_models import LimitOverrides, NegotiateAnswer, SdkFailure, StreamDraft, StreamEvent
 from infra.realtime_docs import example
-from millrace.lake.application.set_retention import told
+from millrace.lake.application.set_retention import policy_json
 from millrace.lake.domain import catalog as catalog_rules
 from millrace.lake.domain.retention import WHOLE
 from millrace.lake.domain.retention_rules import Rule, Scope, check_change
@@ -228,7 +228,7 @@ def test_the_example_of_a_grant_is_taken_and_shown_as_published() -> None:
         Grant("g", "rt_1", "C1", reason, scope, fields, 0, ttl * 1000, "salt"),
         Grant("g", "rt_1", "C1", reason, None, None, 0, ttl * 1000, "salt").revoked(1),
     ):
-        assert "salt" not in GrantModel.model_validate(grant.told(2)).model_dump_json()
+        assert "salt" not in GrantModel.model_validate(grant.as_json(2)).model_dump_json()
 
 
 def test_the_example_of_a_catalog_event_is_taken() -> None:
@@ -242,4 +242,4 @@ def test_what_retention_answers_is_what_is_published_of_it(rules: dict[str, Rule
     """C8"""
     RetentionChange.model_validate(retention.CHANGE)
     check_change(retention.CHANGE)
-    RetentionAnswer.model_validate(told(Scope("t", "sync", "demo"), rules))
+    RetentionAnswer.model_validate(policy_json(Scope("t", "sync", "demo"), rules))

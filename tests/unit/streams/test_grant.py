@@ -94,16 +94,16 @@ def test_a_grant_ends_when_its_time_is_up_or_it_is_revoked() -> None:
     """P4: to the millisecond."""
     made = grant()
     assert [made.active(now) for now in (1_000, 60_999, 61_000, 61_001)] == [True, True, False, False]
-    assert [made.told(now)["status"] for now in (60_999, 61_000)] == ["active", "expired"]
+    assert [made.as_json(now)["status"] for now in (60_999, 61_000)] == ["active", "expired"]
     revoked = made.revoked(2_000)
     assert not revoked.active(1_500)
-    assert [revoked.told(now)["status"] for now in (2_000, 99_000)] == ["revoked", "revoked"]
+    assert [revoked.as_json(now)["status"] for now in (2_000, 99_000)] == ["revoked", "revoked"]
 
 
 def test_a_grant_is_told_without_its_salt() -> None:
     """P4."""
     made = grant(streams=("s",), fields=("peer_id",), salt="ab" * 16)
-    assert made.told(1_000) == {
+    assert made.as_json(1_000) == {
         "grant_id": "g1",
         "runtime_id": "r1",
         "who": "me",

@@ -24,13 +24,13 @@ class TokenClaims:
 def read_token(token: str | None, configured_team: str | None) -> TokenClaims | None:
     """None without a token, or with something that is none."""
     try:
-        said: Mapping[str, Any] = jwt.decode(token or "", options={"verify_signature": False})
+        payload: Mapping[str, Any] = jwt.decode(token or "", options={"verify_signature": False})
     except jwt.InvalidTokenError:
         return None
-    team = _text(said, "team_slug")
-    expires = said.get("exp")
+    team = _text(payload, "team_slug")
+    expires = payload.get("exp")
     return TokenClaims(
-        Bearer(_text(said, "client_id"), team or _text(said, "tenant") or configured_team),
+        Bearer(_text(payload, "client_id"), team or _text(payload, "tenant") or configured_team),
         team is not None,
         float(expires) if isinstance(expires, int | float) else None,
     )
@@ -55,6 +55,6 @@ def teamspace_gate(
     return None
 
 
-def _text(said: Mapping[str, Any], name: str) -> str | None:
-    value = said.get(name)
+def _text(payload: Mapping[str, Any], name: str) -> str | None:
+    value = payload.get(name)
     return value if isinstance(value, str) and value else None

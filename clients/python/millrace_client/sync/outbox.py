@@ -119,15 +119,15 @@ class Outbox:
 
     def _settle(self, batch: list[Json], answer: Json) -> None:
         results = {result["id"]: result for result in _results(answer)}
-        told = [item["id"] for item in batch if item["id"] in results]
-        self._pending.remove(told)
-        for event_id in told:
+        answered = [item["id"] for item in batch if item["id"] in results]
+        self._pending.remove(answered)
+        for event_id in answered:
             waiting = self._answers.pop(event_id, None)
             if waiting is not None and not waiting.done():
                 waiting.set_result(results[event_id])
             elif results[event_id]["status"] == "rejected":
                 log.warning("%s was rejected: %s", event_id, results[event_id].get("reason"))
-        if len(told) < len(batch):
+        if len(answered) < len(batch):
             raise Lost("The hub did not answer for every item.")
 
     def _answer(self, event_id: str) -> asyncio.Future[Json]:

@@ -97,14 +97,14 @@ def _show(results: Sequence[Result]) -> None:
         err.print("There is no target: set [sync].server_url, or add one under [sync.targets].", style="yellow")
     for result in results:
         one = result.drained
-        told = ", ".join(f"{count} {status}" for status, count in one.counts.items()) or "nothing was due"
+        summary = ", ".join(f"{count} {status}" for status, count in one.counts.items()) or "nothing was due"
         if one.blocked:
             err.print(f"{one.target_id}: blocked, {one.blocked}: {one.detail}", style="yellow", markup=False)
         elif one.open_until_ms:
             err.print(f"{one.target_id}: left alone for now: {one.detail}", style="yellow", markup=False)
         if one.counts or not one.blocked:
             left = f"; {result.left} left for later" if result.left else ""
-            out.print(f"{one.target_id}: {told}{left}.", markup=False)
+            out.print(f"{one.target_id}: {summary}{left}.", markup=False)
 
 
 def _exit_code(results: Sequence[Result]) -> int:

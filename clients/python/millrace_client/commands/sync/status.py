@@ -151,8 +151,8 @@ def _show(report: Report) -> None:
     for one in journal["drain_blocked"]:
         err.print(f"{one['target']}: blocked, {one['reason']}: {one['detail']}", style="yellow", markup=False)
     for one in report["terminal_failures"]["failures"]:
-        told = f"{one['target']}: {one['event_id']} was given up: {one['error']}"
-        err.print(told, style="yellow", markup=False)
+        line = f"{one['target']}: {one['event_id']} was given up: {one['error']}"
+        err.print(line, style="yellow", markup=False)
     for one in report["migration_conflicts"]["conflicts"]:
         err.print(f"{one['event_id']}: {one['reason']} ({one['source']})", style="yellow", markup=False)
     if journal["suggestion"]:
@@ -164,9 +164,14 @@ def _show_targets(report: Report) -> None:
         return
     table = Table(Column("target", overflow="fold"), "delivered", "open", "given up", "not yet sent", "state")
     for one in report["delivery_targets"]:
-        said = one["deliveries"]
-        waiting = said["pending"] + said["rejected"] + said["transient"]
+        deliveries = one["deliveries"]
+        waiting = deliveries["pending"] + deliveries["rejected"] + deliveries["transient"]
         state = "paused" if one["paused"] else one["blocked"] or ("current" if one["current"] else "earlier")
-        counted = (said["success"] + said["duplicate"], waiting, said["terminal_failed"], one["unattempted_count"])
+        counted = (
+            deliveries["success"] + deliveries["duplicate"],
+            waiting,
+            deliveries["terminal_failed"],
+            one["unattempted_count"],
+        )
         table.add_row(escape(one["id"]), *map(str, counted), state)
     out.print(table)

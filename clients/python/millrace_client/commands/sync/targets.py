@@ -60,8 +60,8 @@ def targets(
         return
     table = Table(Column("id", overflow="fold"), "type", Column("url", overflow="fold"), "state")
     for one, state in listed:
-        told = "paused" if state.paused_why else state.blocked or "ready"
-        table.add_row(*map(escape, (one.id, one.kind, one.url, told)))
+        condition = "paused" if state.paused_why else state.blocked or "ready"
+        table.add_row(*map(escape, (one.id, one.kind, one.url, condition)))
     out.print(table)
 
 

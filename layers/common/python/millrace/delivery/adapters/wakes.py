@@ -47,13 +47,13 @@ class SqsWakes:
 
 
 def body_of(wake: Wake) -> str:
-    told = {"tenant": wake.tenant, "target_id": wake.target_id, "ledgers": list(wake.ledgers), "scan": wake.scan}
-    return json.dumps(told, ensure_ascii=False, separators=(",", ":"))
+    content = {"tenant": wake.tenant, "target_id": wake.target_id, "ledgers": list(wake.ledgers), "scan": wake.scan}
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
 
 
 def wake_of(body: str) -> Wake:
-    told = json.loads(body)
-    return Wake(told["tenant"], told["target_id"], tuple(told["ledgers"]), told["scan"])
+    content = json.loads(body)
+    return Wake(content["tenant"], content["target_id"], tuple(content["ledgers"]), content["scan"])
 
 
 def _parts(wake: Wake) -> Iterator[Wake]:

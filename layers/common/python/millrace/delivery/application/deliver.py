@@ -74,8 +74,8 @@ class Deliver:
     def _scan(self, target: HubTarget) -> bool:
         """Note every ledger in which the target is behind; False if time ran out."""
         behind = self.lag.of(target)
-        while some := list(islice(behind, 64)):
-            self.agenda.note(target.target(), some)
+        while group := list(islice(behind, 64)):
+            self.agenda.note(target.target(), group)
             if not self.may_go_on():
                 return False
         return True

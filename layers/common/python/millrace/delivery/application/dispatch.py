@@ -132,10 +132,12 @@ def offer(receiver: DeliveryReceiver, picks: Sequence[Pick]) -> Offered:
         batch = batches.popleft()
         answer = receiver.deliver(batch)
         if answer.verdict in (Verdict.RESULTS, Verdict.PARTLY):
-            said = {pick.position: answer.results[pick.event_id] for pick in batch if pick.event_id in answer.results}
-            rest = [pick for pick in batch if pick.position not in said]
-            outcomes |= said
-            if answer.verdict is Verdict.PARTLY and said and rest:
+            answered = {
+                pick.position: answer.results[pick.event_id] for pick in batch if pick.event_id in answer.results
+            }
+            rest = [pick for pick in batch if pick.position not in answered]
+            outcomes |= answered
+            if answer.verdict is Verdict.PARTLY and answered and rest:
                 batches.appendleft(rest)
             else:
                 outcomes |= {pick.position: MISSING for pick in rest}

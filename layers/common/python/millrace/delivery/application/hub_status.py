@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from millrace.delivery.application.inspect_deliveries import told
+from millrace.delivery.application.inspect_deliveries import delivery_json
 from millrace.delivery.application.manage_targets import ManageTargets
 from millrace.delivery.domain.authority import Bearer, unresolved
 from millrace.delivery.domain.inbox import journal
@@ -107,7 +107,7 @@ class HubStatus:
 
     def _failures(self, kept: Sequence[Kept]) -> list[Section]:
         found = [
-            {"target_id": one.target.id, **told(found)}
+            {"target_id": one.target.id, **delivery_json(found)}
             for one in kept
             for found in self.listing.page(one.target.key, Status.TERMINAL_FAILED, "", MOST_TERMINAL).found
         ]

@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from millrace.delivery.domain.inbox import DUPLICATE, REJECTED, SUCCESS, Result, check_batch, journal, merged, told
+from millrace.delivery.domain.inbox import (
+    DUPLICATE,
+    REJECTED,
+    SUCCESS,
+    Result,
+    check_batch,
+    journal,
+    merged,
+    refusal_of,
+)
 from millrace.ledger.application.commit import Commit, Outcome
 from millrace.ledger.domain.access import PRODUCER, Identity, team_partition
 from millrace.ledger.domain.page import Draft, Origin
@@ -27,7 +36,7 @@ class Ingest:
         outcomes = iter(self.commit(ledger, drafts, Origin(identity.client_id)))
         return merged(
             [
-                _result(one.id, next(outcomes)) if isinstance(one, Draft) else told(number, one)
+                _result(one.id, next(outcomes)) if isinstance(one, Draft) else refusal_of(number, one)
                 for number, one in enumerate(checked)
             ]
         )

@@ -30,7 +30,7 @@ class InspectDeliveries:
             raise BadRequest(f"status is one of {', '.join(Status)}.", field="status")
         key = self.targets.find(identity, target_id).target.key
         page = self.listing.page(key, Status(status) if status else None, after, limit)
-        return {"deliveries": [told(found) for found in page.found], "next_after": page.after}
+        return {"deliveries": [delivery_json(found) for found in page.found], "next_after": page.after}
 
     def retry(self, identity: Identity, target_id: str, event_id: str) -> Section:
         """Raises `NotFound` if it was never attempted, `Conflict` if there is nothing to retry."""
@@ -42,7 +42,7 @@ class InspectDeliveries:
         return {"event_id": event_id, "target_id": target_id, "retried": True}
 
 
-def told(found: Found) -> Section:
+def delivery_json(found: Found) -> Section:
     place, one = place_of(found.ledger), found.delivery
     return {
         "event_id": found.event_id,

@@ -27,8 +27,8 @@ class Lag:
     def of(self, target: HubTarget, late_ms: int = 0) -> Iterator[str]:
         """Every ledger that the target hears of and has not read to the end, starting anywhere."""
         mine = (ledger for ledger in self.state.ledgers() if _concerns(target, ledger.name))
-        while some := list(islice(mine, SIDE_BY_SIDE)):
-            yield from self.among(target, some, late_ms)
+        while group := list(islice(mine, SIDE_BY_SIDE)):
+            yield from self.among(target, group, late_ms)
 
     def among(self, target: HubTarget, ledgers: Sequence[Ledger], late_ms: int = 0) -> list[str]:
         """Of these ledgers, those that it has not read to the end, and should have so long ago."""
@@ -56,11 +56,11 @@ class SweepTargets:
     def __call__(self) -> int:
         """Returns how many wake-ups were sent. One pass over the registry, whatever the number of targets."""
         targets = {tenant: self._willing(tenant) for tenant in self.directory.tenants()}
-        targets = {tenant: some for tenant, some in targets.items() if some}
+        targets = {tenant: group for tenant, group in targets.items() if group}
         ledgers = iter(self.lag.state.ledgers() if targets else ())
         sent = 0
-        while self.may_go_on() and (some := list(islice(ledgers, SIDE_BY_SIDE))):
-            wakes = list(self._late(targets, some))
+        while self.may_go_on() and (group := list(islice(ledgers, SIDE_BY_SIDE))):
+            wakes = list(self._late(targets, group))
             if wakes:
                 self.wakes.send(wakes)
             sent += len(wakes)

@@ -67,7 +67,7 @@ class ManageTargets:
             self.states.fare(target.key, Circuit(), "")
             self.states.pause(target.key, "")
             self.wakes.send([Wake(identity.tenant, target_id, scan=True)])
-        return target.told(self.states.get(target.key), secrets, now_ms)
+        return target.as_json(self.states.get(target.key), secrets, now_ms)
 
     def get(self, identity: Identity, target_id: str) -> dict[str, Any]:
         identity.require(OPERATOR)
@@ -100,7 +100,7 @@ class ManageTargets:
         return kept
 
     def _told(self, kept: Kept) -> dict[str, Any]:
-        return kept.target.told(kept.state, self._secrets(kept.target), self.clock())
+        return kept.target.as_json(kept.state, self._secrets(kept.target), self.clock())
 
     def _secrets(self, target: HubTarget | None) -> SecretSet:
         """None at all if they are lost: the operator has to give them again."""
@@ -112,12 +112,12 @@ class ManageTargets:
     def _start_now(self, target: HubTarget, before: HubTarget | None) -> None:
         """In every ledger that is new to it the target begins at the head. A ledger that is born later is all new."""
         known = target.target()
-        for some in _groups(self._new_ledgers(target, before)):
-            heads = self.together([partial(self._head, ledger) for ledger in some])
+        for group in _groups(self._new_ledgers(target, before)):
+            heads = self.together([partial(self._head, ledger) for ledger in group])
             self.together(
                 [
                     partial(self.positions.begin_at, known, ledger.name, head)
-                    for ledger, head in zip(some, heads, strict=True)
+                    for ledger, head in zip(group, heads, strict=True)
                 ]
             )
 
@@ -132,5 +132,5 @@ class ManageTargets:
 
 
 def _groups(ledgers: Iterator[Ledger]) -> Iterator[list[Ledger]]:
-    while some := list(islice(ledgers, SIDE_BY_SIDE)):
-        yield some
+    while group := list(islice(ledgers, SIDE_BY_SIDE)):
+        yield group

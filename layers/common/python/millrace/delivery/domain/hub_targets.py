@@ -85,7 +85,7 @@ class HubTarget:
         kept["prefixes"] = frozenset(kept["prefixes"])
         return cls(tenant, id_, **kept, sealed=sealed)
 
-    def told(self, state: TargetState, secrets: SecretSet, now_ms: int) -> dict[str, Any]:
+    def as_json(self, state: TargetState, secrets: SecretSet, now_ms: int) -> dict[str, Any]:
         """For an operator's eyes; of its secrets only that they are there."""
         return {
             "target_id": self.id,

@@ -45,12 +45,12 @@ def check_batch(body: Any) -> list[Draft | Refused]:
         raise BadRequest(rule, field="events", value_class=kind_of(events))
     checked = [_check(event) for event in events]
     if not any(isinstance(one, Draft) for one in checked):
-        results = [told(number, one) for number, one in enumerate(checked) if isinstance(one, Refused)]
+        results = [refusal_of(number, one) for number, one in enumerate(checked) if isinstance(one, Refused)]
         raise NothingToKeep("No event of the batch can be kept.", field="events", results=results)
     return checked
 
 
-def told(number: int, refused: Refused) -> Result:
+def refusal_of(number: int, refused: Refused) -> Result:
     """The result of a refused event; one without an id is named by its place."""
     named = {"index": number} if refused.event_id is None else {}
     return {"event_id": refused.event_id, **named, "status": REJECTED, "error": refused.error}

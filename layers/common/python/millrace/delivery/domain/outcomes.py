@@ -91,32 +91,32 @@ def unreached(error: str) -> Answer:
 
 
 def _refused(response: Response, now_ms: int) -> Answer:
-    said = f"answered {response.status}"
+    reason = f"answered {response.status}"
     if response.status == 413:
-        return Answer(Verdict.SPLIT, outcome=Outcome(Status.TERMINAL_FAILED, f"{said}: too large for the target"))
+        return Answer(Verdict.SPLIT, outcome=Outcome(Status.TERMINAL_FAILED, f"{reason}: too large for the target"))
     if response.status == 410:
-        return Answer(Verdict.GONE, outcome=Outcome(Status.TRANSIENT, f"{said}: gone"))
+        return Answer(Verdict.GONE, outcome=Outcome(Status.TRANSIENT, f"{reason}: gone"))
     if 300 <= response.status < 400:
-        said += ": a redirect, which is not followed"
-    return held(said, retry_after_ms(response.retry_after, now_ms))
+        reason += ": a redirect, which is not followed"
+    return held(reason, retry_after_ms(response.retry_after, now_ms))
 
 
 def _results(response: Response, ids: Collection[str]) -> Answer:
     listed = _listed(_parsed(response.body), ("results",))
     if listed is None:
         return held(f"answered {response.status}, but not with results that can be read")
-    said = _by_id(listed, ids, default=None)
-    return Answer(Verdict.RESULTS, {id_: said.get(id_, MISSING) for id_ in ids})
+    outcomes = _by_id(listed, ids, default=None)
+    return Answer(Verdict.RESULTS, {id_: outcomes.get(id_, MISSING) for id_ in ids})
 
 
 def _bad_request(response: Response, ids: Collection[str]) -> Answer:
     body = _parsed(response.body)
     listed = _listed(body, ("results", "errors", "details"))
-    said = _by_id(listed or [], ids, default=Status.REJECTED)
-    if said.keys() >= set(ids):
-        return Answer(Verdict.RESULTS, said)
-    if said:
-        return Answer(Verdict.PARTLY, said)
+    outcomes = _by_id(listed or [], ids, default=Status.REJECTED)
+    if outcomes.keys() >= set(ids):
+        return Answer(Verdict.RESULTS, outcomes)
+    if outcomes:
+        return Answer(Verdict.PARTLY, outcomes)
     return Answer(Verdict.SPLIT, outcome=Outcome(Status.REJECTED, "answered 400"))
 
 
@@ -143,16 +143,16 @@ def _listed(body: Any, names: Sequence[str]) -> list[Any] | None:
 def _by_id(listed: Sequence[Any], ids: Collection[str], default: Status | None) -> dict[str, Outcome]:
     """Ids we did not send are left out. An id that is answered in two ways has no answer."""
     wanted = set(ids)
-    said: dict[str, Outcome] = {}
+    outcomes: dict[str, Outcome] = {}
     for result in listed:
         id_ = result.get("event_id") if isinstance(result, dict) else None
         if not isinstance(id_, str) or id_ not in wanted:
             continue
         outcome = _outcome(result, default)
-        if id_ in said and said[id_].status is not outcome.status:
+        if id_ in outcomes and outcomes[id_].status is not outcome.status:
             outcome = Outcome(Status.TRANSIENT, "answered in two ways")
-        said[id_] = outcome
-    return said
+        outcomes[id_] = outcome
+    return outcomes
 
 
 def _outcome(result: Mapping[str, Any], default: Status | None) -> Outcome:

@@ -86,7 +86,7 @@ def outside(ledger: str, event: Event) -> tuple[str, str, bytes]:
     if place_of(ledger).contract == JOURNAL and body is not None:
         return event_id, str(json.loads(body)["event_type"]), body
     envelope = wrap(ledger, event.record, event.position, event.time_ms)
-    told: dict[str, Any] = {
+    sent: dict[str, Any] = {
         "event_id": event_id,
         "event_type": envelope.event_type,
         "event_version": envelope.event_version,
@@ -96,8 +96,8 @@ def outside(ledger: str, event: Event) -> tuple[str, str, bytes]:
         "source": envelope.source,
     }
     if envelope.trace_id is not None:
-        told["trace_id"] = envelope.trace_id
-    return event_id, envelope.event_type, canonical(told)[:-1] + b',"payload":' + envelope.payload + b"}"
+        sent["trace_id"] = envelope.trace_id
+    return event_id, envelope.event_type, canonical(sent)[:-1] + b',"payload":' + envelope.payload + b"}"
 
 
 def outside_id(ledger: str, id_: str) -> str:

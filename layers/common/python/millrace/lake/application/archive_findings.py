@@ -33,7 +33,7 @@ class Verified:
     def sound(self) -> bool:
         return not (self.gaps or self.repeated or self.different or self.damaged)
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         def spans(found: Mapping[str, Ranges]) -> dict[str, list[list[int]]]:
             return {ledger: [list(span) for span in found[ledger]] for ledger in sorted(found)}
 

@@ -38,7 +38,7 @@ class Plan:
         name = min(self.holders, key=lambda holder: self.holders[holder], default=NOBODY)
         return name if name in self.holders and self.holders[name] < self.release.highest else NOBODY
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """For reports and manifests."""
         return {
             "ledger": self.ledger.name,

@@ -67,9 +67,9 @@ class RetentionReport:
     complete: bool = True
     """False when time ran out before the end; another run goes on."""
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         return {
-            "ledgers": [plan.told() | self._removed(plan) for plan in self.plans],
+            "ledgers": [plan.as_json() | self._removed(plan) for plan in self.plans],
             "events": sum(plan.goes.count for plan in self.plans),
             "bytes": sum(plan.bytes for plan in self.plans),
             "removed": sum(self.removed.values()),
@@ -101,11 +101,11 @@ class RetainEvents:
         report = RetentionReport()
         ruled = list(self._ruled())
         compacted = self.compacted()
-        for some in _groups(ruled, SIDE_BY_SIDE):
+        for group in _groups(ruled, SIDE_BY_SIDE):
             if not self.may_go_on():
                 report.complete = False
                 break
-            report.plans += self.together([partial(self._plan, *one, compacted) for one in some])
+            report.plans += self.together([partial(self._plan, *one, compacted) for one in group])
         if not dry_run:
             self.go(report)
         return report
@@ -113,25 +113,25 @@ class RetainEvents:
     def _ruled(self) -> Iterator[tuple[Ledger, Ruling, Marks]]:
         """The ledgers that have a policy."""
         rules: dict[str, Rules] = {}
-        for some in _groups(self.state.ledgers(), SIDE_BY_SIDE):
+        for group in _groups(self.state.ledgers(), SIDE_BY_SIDE):
             found = []
-            for ledger in some:
+            for ledger in group:
                 tenant = tenant_of(ledger.name)
                 if tenant not in rules:
                     rules[tenant] = self.policies.of_tenant(tenant)
-                its = ruling(ledger.name, rules[tenant])
-                if not its.is_empty:
-                    found.append((ledger, its))
+                rule = ruling(ledger.name, rules[tenant])
+                if not rule.is_empty:
+                    found.append((ledger, rule))
             marks = self.together([partial(self.state.marks, ledger) for ledger, _ in found]) if found else []
-            yield from ((ledger, its, one) for (ledger, its), one in zip(found, marks, strict=True))
+            yield from ((ledger, rule, one) for (ledger, rule), one in zip(found, marks, strict=True))
 
-    def _plan(self, ledger: Ledger, its: Ruling, marks: Marks, compacted: Holder) -> Plan:
+    def _plan(self, ledger: Ledger, rule: Ruling, marks: Marks, compacted: Holder) -> Plan:
         holders = {consumer: marks.cursors.get(consumer, 0) for consumer in consumers_of(ledger)}
         for name, holder in {**self.holders, COMPACTION: compacted}.items():
             held = holder(ledger)
             if held is not None:
                 holders[name] = held
-        return self.plan(ledger, its, marks, holders)
+        return self.plan(ledger, rule, marks, holders)
 
     def go(self, report: RetentionReport) -> None:
         """Prune what a dry run found; the report is brought up to date. Who reads may only have come further."""
@@ -139,8 +139,8 @@ class RetainEvents:
         if not going:
             return
         report.manifest = f"{MANIFESTS}{sortable_time(self.clock())}-{self.new_run()}/"
-        for number, some in enumerate(_groups(going, PER_MANIFEST)):
-            self._put(f"{report.manifest}plan-{number:04}.json", [plan.told() for plan in some])
+        for number, group in enumerate(_groups(going, PER_MANIFEST)):
+            self._put(f"{report.manifest}plan-{number:04}.json", [plan.as_json() for plan in group])
         for plan in going:
             if not self.may_go_on():
                 report.complete = False
@@ -156,5 +156,5 @@ class RetainEvents:
 
 def _groups(items: Iterable[T], size: int) -> Iterator[list[T]]:
     rest = iter(items)
-    while some := list(islice(rest, size)):
-        yield some
+    while group := list(islice(rest, size)):
+        yield group

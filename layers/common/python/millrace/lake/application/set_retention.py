@@ -47,11 +47,11 @@ class SetRetention:
         if not self.policies.change(scope, change):
             stored = self.policies.get(scope).get(change.partition, Rule())
             raise Conflict("A watermark never goes back.", field="advance_to", advance_to=stored.advance_to)
-        return told(scope, self.policies.get(scope))
+        return policy_json(scope, self.policies.get(scope))
 
     def read(self, identity: Identity, contract: str, text: str) -> dict[str, Any]:
         scope = self._reached(identity, contract, text)
-        return told(scope, self.policies.get(scope))
+        return policy_json(scope, self.policies.get(scope))
 
     def _reached(self, identity: Identity, contract: str, text: str) -> Scope:
         identity.require(OPERATOR)
@@ -76,19 +76,21 @@ class SetRetention:
             )
 
 
-def told(scope: Scope, rules: Mapping[str, Rule]) -> dict[str, Any]:
+def policy_json(scope: Scope, rules: Mapping[str, Rule]) -> dict[str, Any]:
     """What a scope's answer says; a scope without rules is never pruned."""
     return {
         "contract": scope.contract,
         "scope": scope.text,
-        **_told(rules.get(WHOLE, Rule())),
+        **_rule_json(rules.get(WHOLE, Rule())),
         "partitions": [
-            {"partition": partition, **_told(rules[partition])} for partition in sorted(rules) if partition != WHOLE
+            {"partition": partition, **_rule_json(rules[partition])}
+            for partition in sorted(rules)
+            if partition != WHOLE
         ],
     }
 
 
-def _told(rule: Rule) -> dict[str, Any]:
+def _rule_json(rule: Rule) -> dict[str, Any]:
     return {"advance_to": rule.advance_to, "max_age_days": rule.max_age_days, "max_events": rule.max_events}
 
 

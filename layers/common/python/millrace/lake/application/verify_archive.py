@@ -147,13 +147,13 @@ class VerifyArchive:
 
 def _is_told(ledger: str, event: Event, line: Mapping[str, Any]) -> bool:
     """Whether a line says what was committed."""
-    told = wrap(ledger, event.record, event.position, event.time_ms)
+    envelope = wrap(ledger, event.record, event.position, event.time_ms)
     expected = {
-        "idempotency_key": told.idempotency_key,
-        "event_type": told.event_type,
-        "event_version": told.event_version,
+        "idempotency_key": envelope.idempotency_key,
+        "event_type": envelope.event_type,
+        "event_version": envelope.event_version,
         "committed_at": event.time_ms,
         "partitions": list(event.record.partitions),
-        "payload": json.loads(told.payload),
+        "payload": json.loads(envelope.payload),
     }
     return all(line.get(name) == value for name, value in expected.items())

@@ -105,9 +105,9 @@ def draft(envelope: Envelope) -> Draft:
     time, source or trace, and the first one told is kept."""
     head = b'{"event_type":%b,"event_version":%d,' % (canonical(envelope.event_type), envelope.event_version)
     payload = b'"payload":' + envelope.payload
-    told = {"idempotency_key": envelope.idempotency_key, "occurred_at": envelope.occurred_at}
+    made = {"idempotency_key": envelope.idempotency_key, "occurred_at": envelope.occurred_at}
     origin = {"source": envelope.source} | ({"trace_id": envelope.trace_id} if envelope.trace_id is not None else {})
-    body = head + canonical(told)[1:-1] + b"," + payload + b"," + canonical(origin)[1:]
+    body = head + canonical(made)[1:-1] + b"," + payload + b"," + canonical(origin)[1:]
     if len(body) > MAX_EVENT_BYTES:
         raise TooLarge(
             "The event is larger than the limit.", field="event", max_bytes=MAX_EVENT_BYTES, actual_bytes=len(body)
@@ -127,9 +127,9 @@ def is_text(value: Any) -> bool:
         return False
 
 
-def _refused_at_the_door(event: Mapping[str, Any], told: Collection[str]) -> Iterator[dict[str, str]]:
+def _refused_at_the_door(event: Mapping[str, Any], made: Collection[str]) -> Iterator[dict[str, str]]:
     for field in (*REQUIRED_TEXTS, "trace_id"):
-        text = "" if field in told else event.get(field) or ""
+        text = "" if field in made else event.get(field) or ""
         if text and not text.strip():
             yield _error(field, "must not be blank")
         elif len(text.encode()) > MAX_TEXT_BYTES:

@@ -61,9 +61,9 @@ class Registry:
         try:
             content = strict_json.parse(text, MAX_BYTES)
         except (BadRequest, TooLarge) as error:
-            told = error.message.replace("The body", "It").replace("the body", "it")
+            reason = error.message.replace("The body", "It").replace("the body", "it")
             details = {**error.details, "field": "registry"}
-            raise BadRequest(f"The registry cannot be read. {told}", **details) from error
+            raise BadRequest(f"The registry cannot be read. {reason}", **details) from error
         content = _object(content, "registry", {"policy", "types", "contracts"})
         policy = _policy(content.get("policy", QUARANTINE), "policy")
         types = _known(content.get("types", {}), "types", policy)

@@ -24,8 +24,8 @@ class SqsDoorbell:
     def ring(self, ledgers: Iterable[Ledger]) -> None:
         names = sorted({ledger.name for ledger in ledgers})
         for start in range(0, len(names), ENTRIES):
-            some = names[start : start + ENTRIES]
-            entries: Any = [{"Id": str(number), "MessageBody": name} for number, name in enumerate(some)]
+            group = names[start : start + ENTRIES]
+            entries: Any = [{"Id": str(number), "MessageBody": name} for number, name in enumerate(group)]
             with translated():
                 answer = self.client.send_message_batch(QueueUrl=self.queue_url, Entries=entries)
             if answer.get("Failed"):

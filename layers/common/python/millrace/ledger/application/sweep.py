@@ -36,10 +36,10 @@ class Sweep:
     def __call__(self) -> int:
         """Returns how many rings there were. When time runs out, a later sweep starts elsewhere in the registry."""
         rings = 0
-        for some in _groups(self.state.ledgers(), SIDE_BY_SIDE):
-            behind = self.together([partial(self._behind, ledger) for ledger in some])
+        for group in _groups(self.state.ledgers(), SIDE_BY_SIDE):
+            behind = self.together([partial(self._behind, ledger) for ledger in group])
             for number, watch in enumerate(self.watches):
-                late = [ledger for ledger, watched in zip(some, behind, strict=True) if watched[number]]
+                late = [ledger for ledger, watched in zip(group, behind, strict=True) if watched[number]]
                 if late:
                     watch.doorbell.ring(late)
                 rings += len(late)
@@ -60,5 +60,5 @@ class Sweep:
 
 def _groups(ledgers: Iterable[Ledger], size: int) -> Iterator[list[Ledger]]:
     rest = iter(ledgers)
-    while some := list(islice(rest, size)):
-        yield some
+    while group := list(islice(rest, size)):
+        yield group

@@ -90,7 +90,7 @@ class Answers:
         project = _project(payload.get("project"), identity)
         ledger = Ledger.of("sync", identity.tenant, project)
         head = find_head(self.sync.log, ledger, self.sync.state.marks(ledger).hint)
-        said = {
+        content = {
             "client_id": identity.client_id,
             "project": project,
             "server_time": self.clock(),
@@ -99,7 +99,7 @@ class Answers:
             "capabilities": CAPABILITIES,
         }
         known = replace(connection, identity=identity, project=project, expires_ms=identity.expires_ms)
-        return SocketAnswer(known, [message("connected", said, msg_id)])
+        return SocketAnswer(known, [message("connected", content, msg_id)])
 
     def on_submit(self, connection: Connection, payload: Mapping[str, Any], msg_id: Any) -> SocketAnswer:
         stops = dialects.stops_at_first_rejection(connection.dialect)
@@ -125,8 +125,8 @@ class Answers:
             self._subscribe_to_sync(connection, ledger, partitions, payload)
         page = self.sync(ledger, partitions, asked.since, asked.limit, PAGE_BYTES, sync_to, _weigher(connection))
         going_on = Cycle(partitions, page.next_since, page.sync_to) if page.has_more else None
-        said = json.loads(page_json(asked.partitions, page))
-        return SocketAnswer(replace(connection, cycle=going_on), [message("sync_response", said, msg_id)])
+        content = json.loads(page_json(asked.partitions, page))
+        return SocketAnswer(replace(connection, cycle=going_on), [message("sync_response", content, msg_id)])
 
     def _subscribe_to_sync(
         self, connection: Connection, ledger: Ledger, partitions: tuple[str, ...] | None, payload: Mapping[str, Any]
@@ -160,10 +160,10 @@ class Answers:
             start = lambda _floor, _head: resumed  # noqa: E731
 
         def opened(watermark: int, begin: int) -> bool:
-            said: dict[str, Any] = {"subscription_id": subscription.id}
+            content: dict[str, Any] = {"subscription_id": subscription.id}
             if asked.announces_watermark:
-                said["snapshot_high_watermark_seq_no"] = watermark
-            if not self._post(connection, message("subscribed", said, msg_id)):
+                content["snapshot_high_watermark_seq_no"] = watermark
+            if not self._post(connection, message("subscribed", content, msg_id)):
                 return False
             return begin == 0 or not asked.tells_gap or self._post_gap(subscription, begin)
 

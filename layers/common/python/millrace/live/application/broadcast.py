@@ -61,7 +61,7 @@ class Broadcast:
         for subscription in self.subscriptions.find(ledger, named):
             by_connection.setdefault(subscription.connection, []).append(subscription)
         if by_connection:
-            self.together([partial(self._serve, its, events) for its in by_connection.values()])
+            self.together([partial(self._serve, of_connection, events) for of_connection in by_connection.values()])
 
     def _serve(self, subscriptions: Sequence[Subscription], events: Sequence[Event]) -> None:
         """One connection's share. A slow or failing one delays no other: each has a thread and one failure at most."""
@@ -91,10 +91,10 @@ class Broadcast:
 
     def _end(self, subscription: Subscription, lost: int, left: int, now: int) -> bool:
         """A subscription that the floor overtook is told so and ends; its connection stays."""
-        told = all(self._post(subscription, text) for text in self.overtaken(subscription, lost, left, now))
-        if told:
+        posted = all(self._post(subscription, text) for text in self.overtaken(subscription, lost, left, now))
+        if posted:
             self.subscriptions.remove(subscription.connection, subscription.id)
-        return told
+        return posted
 
     def _post(self, subscription: Subscription, text: str) -> bool:
         try:

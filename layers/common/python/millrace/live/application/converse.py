@@ -41,14 +41,14 @@ class Converse:
             return
         connection = turn.connection
         dialect = connection.dialect or dialects.choose(parsed)
-        said = dialects.read(dialect, parsed)
+        message = dialects.read(dialect, parsed)
         connection = replace(connection, dialect=dialect)
         try:
             if problem is not None:
                 raise problem
-            answer = self._answer(connection, said)
+            answer = self._answer(connection, message)
         except MillraceError as error:
-            answer = SocketAnswer(connection, [error_message(error, said.get("msg_id"))])
+            answer = SocketAnswer(connection, [error_message(error, message.get("msg_id"))])
         self._conclude(answer, stored_first=kind == "connect")
 
     def _conclude(self, answer: SocketAnswer, *, stored_first: bool) -> None:
@@ -64,16 +64,16 @@ class Converse:
         """The dialect is chosen for good by the message that connects, not by whatever came before it."""
         self.connections.end_turn(replace(connection, dialect=connection.dialect if connection.identity else ""))
 
-    def _answer(self, connection: Connection, said: Mapping[str, Any]) -> SocketAnswer:
-        _check_envelope(said)
+    def _answer(self, connection: Connection, message: Mapping[str, Any]) -> SocketAnswer:
+        _check_envelope(message)
         if connection.identity is not None and connection.expires_ms <= self.clock():
             raise SocketError("auth_failed", "The token has expired; connect again with a new one.", claim="exp")
-        if connection.identity is None and said["type"] != "connect":
+        if connection.identity is None and message["type"] != "connect":
             raise BadRequest("Say connect first; nothing else is valid before it.", field="type")
-        handler = self.answers.by_type.get(said["type"])
+        handler = self.answers.by_type.get(message["type"])
         if handler is None:
             raise BadRequest(f"No such message type; known: {', '.join(self.answers.by_type)}.", field="type")
-        return handler(connection, said["payload"], said.get("msg_id"))
+        return handler(connection, message["payload"], message.get("msg_id"))
 
     def _take_turn(self, connection_id: str, kind: str) -> Turn:
         """One message of a connection at a time; others wait, but a sync does not wait for a sync."""
@@ -143,16 +143,16 @@ def _parse(text: str) -> tuple[dict[str, Any], MillraceError | None]:
     return parsed, None
 
 
-def _check_envelope(said: Mapping[str, Any]) -> None:
-    if not isinstance(said.get("type"), str):
+def _check_envelope(message: Mapping[str, Any]) -> None:
+    if not isinstance(message.get("type"), str):
         raise BadRequest("A message needs a type: a string.", field="type")
-    version = said.get("protocol_version")
+    version = message.get("protocol_version")
     if not isinstance(version, str):
         raise BadRequest("A message needs a protocol_version: a string.", field="protocol_version")
     if version != PROTOCOL:
         text = f"This hub speaks protocol version {PROTOCOL}."
         raise SocketError("protocol_version_unsupported", text, field="protocol_version", supported=[PROTOCOL])
-    if not isinstance(said.get("payload"), dict):
+    if not isinstance(message.get("payload"), dict):
         raise BadRequest("A message needs a payload: an object.", field="payload")
-    if not isinstance(said.get("msg_id", ""), str):
+    if not isinstance(message.get("msg_id", ""), str):
         raise BadRequest("msg_id must be a string.", field="msg_id")

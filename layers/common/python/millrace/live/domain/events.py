@@ -77,17 +77,17 @@ def overtaken(to: Addressee, expected: int, observed: int, now_ms: int, watermar
 
     `expected` is the first position it missed, `observed` the first that may still be there.
     """
-    told, names = [], split_key(to.ledger)
+    texts, names = [], split_key(to.ledger)
     if names[0] == "streams":
         phase = "snapshot" if observed - 1 <= watermark else "live"
         lost = gap_event(names[2], names[3], expected, observed, now_ms)
-        told.append(gap(to.dialect, to.project, to.id, phase, lost))
+        texts.append(gap(to.dialect, to.project, to.id, phase, lost))
         text = "The subscription has ended: events it had not been sent were pruned. Subscribe again."
         error = error_message(StreamDegraded(text, subscription_id=to.id, floor_seq_no=observed))
     else:
         text = "The subscription has ended: events it had not been sent were pruned. Replay what is retained."
         error = error_message(BadRequest(text, subscription_id=to.id, prunedThrough=observed - 1))
-    return [*told, to_text(dialects.write(to.dialect, error, project=to.project))]
+    return [*texts, to_text(dialects.write(to.dialect, error, project=to.project))]
 
 
 def expired(dialect: str, project: str) -> str:

@@ -40,7 +40,7 @@ class SocketError(MillraceError):
 
     def __init__(self, code: str, message: str, **details: Any) -> None:
         super().__init__(message, **details)
-        self.said = code
+        self.socket_code = code
 
 
 def message(kind: str, payload: Any, msg_id: Any = None) -> Message:
@@ -57,7 +57,7 @@ def error_message(error: MillraceError, msg_id: Any = None) -> Message:
         code = {403: "forbidden", 429: "rate_limited"}.get(error.status, "bad_request")
     else:
         details = dict(error.details)
-        code = error.said if isinstance(error, SocketError) else error.code
+        code = error.socket_code if isinstance(error, SocketError) else error.code
     if code in {"too_large", "not_found", "conflict"}:
         code = "bad_request"
     if error.retry_after_ms is not None:

@@ -32,15 +32,15 @@ def merge(transcript: Transcript, event: Event) -> Transcript:
     """Take one event into the transcript, in place; events of other types change nothing."""
     if event["type"] in (PARTIAL, FINAL):
         utterance = event["payload"]["utteranceId"]
-        told = transcript.get(utterance)
-        transcript[utterance] = event if told is None else better(told, event)
+        known = transcript.get(utterance)
+        transcript[utterance] = event if known is None else better(known, event)
     return transcript
 
 
 def lines(transcript: Transcript) -> list[dict[str, Any]]:
     """The transcript as it is read: by `startMs`, then `utteranceId`."""
-    told = [line(event) for event in transcript.values()]
-    return sorted(told, key=lambda one: (one["startMs"], one["utteranceId"]))
+    rows = [line(event) for event in transcript.values()]
+    return sorted(rows, key=lambda one: (one["startMs"], one["utteranceId"]))
 
 
 def materialise(events: Iterable[Event]) -> list[dict[str, Any]]:

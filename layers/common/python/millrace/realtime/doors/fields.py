@@ -29,7 +29,7 @@ _SAID: Mapping[str, str] = {
 }
 
 
-def said(error: ErrorDetails) -> str:
+def wording(error: ErrorDetails) -> str:
     """What is wrong, in our words. Names the class of a value, never the value."""
     wrong, value = error["type"], error["input"]
     kind = "a fraction" if wrong == "int_type" and isinstance(value, float) else kind_of(value)
@@ -37,7 +37,7 @@ def said(error: ErrorDetails) -> str:
 
 
 def _wrong(kind: str) -> PydanticCustomError:
-    return PydanticCustomError(kind, "see said()")
+    return PydanticCustomError(kind, "see wording()")
 
 
 def _not_blank(text: str) -> str:

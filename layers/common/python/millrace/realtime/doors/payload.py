@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
-from millrace.realtime.doors.fields import said
+from millrace.realtime.doors.fields import wording
 
 
 class Payload(BaseModel):
@@ -30,4 +30,4 @@ class Payload(BaseModel):
             cls.model_validate(payload)
         except ValidationError as error:
             for one in error.errors(include_url=False):
-                yield str(one["loc"][0]), said(one)
+                yield str(one["loc"][0]), wording(one)

@@ -63,5 +63,5 @@ def schema(name: str) -> dict[str, Any]:
 
 def _id(name: str, meaning: str) -> dict[str, Any]:
     limit = MAX_BYTES[name]
-    said = f"{meaning} At most {limit} bytes of UTF-8."
-    return {"type": "string", "minLength": 1, "maxLength": limit, "pattern": NOT_BLANK, "description": said}
+    description = f"{meaning} At most {limit} bytes of UTF-8."
+    return {"type": "string", "minLength": 1, "maxLength": limit, "pattern": NOT_BLANK, "description": description}

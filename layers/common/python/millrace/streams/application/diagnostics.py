@@ -91,18 +91,18 @@ class Diagnostics:
             now + ttl_s * 1000,
             self.new_salt(),
         )
-        told = made.told(now)
+        grant_json = made.as_json(now)
         self.audit.record(
-            identity, "grant_made", made, reason=reason, scope=told["scope"], expires_ts_ms=made.expires_ms
+            identity, "grant_made", made, reason=reason, scope=grant_json["scope"], expires_ts_ms=made.expires_ms
         )
         self.runtimes.put_grant(identity.tenant, made)
-        return told
+        return grant_json
 
     def grants(self, identity: Identity, runtime_id: str) -> dict[str, Any]:
         _enter(identity, runtime_id)
         now = self.clock()
         known = sorted(self.runtimes.grants(identity.tenant, runtime_id), key=lambda grant: grant.created_ms)
-        return {"grants": [grant.told(now) for grant in known]}
+        return {"grants": [grant.as_json(now) for grant in known]}
 
     def revoke(self, identity: Identity, runtime_id: str, grant_id: str) -> dict[str, Any]:
         """Recorded first. The salt goes with it: what was kept cannot be opened any more."""
@@ -113,7 +113,7 @@ class Diagnostics:
             self.audit.record(identity, "grant_revoked", grant)
             grant = grant.revoked(now)
             self.runtimes.put_grant(identity.tenant, grant)
-        return grant.told(now)
+        return grant.as_json(now)
 
     def read(self, identity: Identity, runtime_id: str, grant_id: str, after: str, limit: int) -> dict[str, Any]:
         """Recorded before anything is shown; a refused read is recorded too."""
@@ -132,7 +132,7 @@ class Diagnostics:
         now = self.clock()
         if not grant.active(now):
             raise GrantEnded("The grant has ended; its raw values are not readable any more.", grant_id=grant_id)
-        return {"grant": grant.told(now), "entries": shown, "next_after": following}
+        return {"grant": grant.as_json(now), "entries": shown, "next_after": following}
 
     def _find(self, identity: Identity, runtime_id: str, grant_id: str) -> Grant:
         check_name("grant_id", grant_id)

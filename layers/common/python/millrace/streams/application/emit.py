@@ -163,10 +163,10 @@ class _Batch:
             return error
         return row if changed else None
 
-    def _conclude(self, told: Sequence[tuple[Emission, Row, Outcome]]) -> None:
+    def _conclude(self, announced: Sequence[tuple[Emission, Row, Outcome]]) -> None:
         calls = [
             partial(self.emit.announce.conclude, self._group, emission.event["message_id"], row, outcome.position)
-            for emission, row, outcome in told
+            for emission, row, outcome in announced
         ]
         if calls:
             self.emit.together(calls)

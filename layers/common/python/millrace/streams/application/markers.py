@@ -131,11 +131,11 @@ class Markers:
             revision = row.version + 1 if row else 1
             record = {**next_record(row), "revision": revision, "updated_ts_ms": self.clock()}
             event = marker_event(runtime_id, kind, record)
-            told = Announcement(ledger, make_draft(Sifted(event, event)), identity.client_id)
+            announcement = Announcement(ledger, make_draft(Sifted(event, event)), identity.client_id)
             if not left:
                 self.intents.leave(intent, self.clock())
                 left = True
-            return {"record": record, "deleted": kind == DELETED}, told
+            return {"record": record, "deleted": kind == DELETED}, announcement
 
         try:
             row, _ = self.announce.change(group, marker_id, decide)

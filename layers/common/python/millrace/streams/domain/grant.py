@@ -42,7 +42,7 @@ class Grant:
         names = None if self.fields is None else {normal_name(name) for name in self.fields}
         return [(path, value) for path, name, value in raw if names is None or name in names]
 
-    def told(self, now_ms: int) -> dict[str, Any]:
+    def as_json(self, now_ms: int) -> dict[str, Any]:
         """As its makers see it: everything but the salt."""
         status = "revoked" if self.revoked_ms is not None else "active" if self.active(now_ms) else "expired"
         return {

@@ -111,10 +111,10 @@ class Policy:
                 continue
             if bare is None:
                 bare = dict(clean)
-            told = self.without_secrets(member)
-            if told is not None:
-                raw.append((f"{path}.{name}" if path else name, known, told))
-            clean[name] = transformed(told, transform, hashed)
+            cleaned = self.without_secrets(member)
+            if cleaned is not None:
+                raw.append((f"{path}.{name}" if path else name, known, cleaned))
+            clean[name] = transformed(cleaned, transform, hashed)
         return clean, clean if bare is None else bare
 
     def without_secrets(self, value: Any) -> Any:

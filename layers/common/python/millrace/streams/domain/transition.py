@@ -42,8 +42,8 @@ def advance(row: Row, emission: Emission, negotiated: Negotiated) -> Row:
     if now is not None and RANKS.get(to, len(RANKS)) <= RANKS[now]:
         raise InvalidState(f"A message that is {now} cannot become {to}.", domain="delivery", state=now, to=to)
     ends = to in ENDS or (to == "sent" and RECEIPT_TERMINALITY not in negotiated.capabilities)
-    told = [emission.event["stream_id"], emission.draft.id, emission.draft.digest.hex()]
-    passed = {**row.get("events", {}), to: told}
+    parts = [emission.event["stream_id"], emission.draft.id, emission.draft.digest.hex()]
+    passed = {**row.get("events", {}), to: parts}
     return {"state": to, "terminal": ends, "events": passed}
 
 

@@ -21,8 +21,8 @@ MAX_AFTER_BYTES = 512
 
 
 def refuse(error: MillraceError) -> Response:
-    said = as_sdk_error(error)
-    return Response(to_json(said.body()), said.status, headers=retry_headers(said))
+    failure = as_sdk_error(error)
+    return Response(to_json(failure.body()), failure.status, headers=retry_headers(failure))
 
 
 def negotiate(agree: Negotiate, request: Request) -> Response:

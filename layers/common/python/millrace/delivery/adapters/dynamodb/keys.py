@@ -63,8 +63,8 @@ def leads_to(sort: str, ledger: str, run: Range) -> bool:
     """Whether a pointer is of this run, of which a part may have been cut off at its beginning."""
     if run.delivery.status not in POINTER_OF:
         return False
-    mine, its = pointer(ledger, run).split(END), sort.split(END)
-    return mine[:-2] == its[:-2] and mine[-1] == its[-1]
+    mine, theirs = pointer(ledger, run).split(END), sort.split(END)
+    return mine[:-2] == theirs[:-2] and mine[-1] == theirs[-1]
 
 
 def pointers_of(kind: str, ledger: str) -> str:

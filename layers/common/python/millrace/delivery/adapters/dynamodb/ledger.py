@@ -132,8 +132,8 @@ class DynamoDeliveryLedger:
 
     def _rows(self, target: Target, begin: str, end: str, events: int) -> list[Row]:
         rows: list[Row] = []
-        for some in self.runs.pointed(target.id, begin, end):
-            rows += [row for _, row in self.runs.follow(target.id, some, self.clock())]
+        for pointers in self.runs.pointed(target.id, begin, end):
+            rows += [row for _, row in self.runs.follow(target.id, pointers, self.clock())]
             if sum(row.run.last - row.run.first + 1 for row in rows) >= events:
                 break
         return rows

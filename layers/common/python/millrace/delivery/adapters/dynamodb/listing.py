@@ -110,8 +110,8 @@ class DynamoDeliveries:
 
     def _pointed(self, target_id: str, kind: str, begun: str) -> Iterator[tuple[str, str, Row]]:
         runs, first = self.ledger.runs, kind + keys.END
-        for some in runs.pointed(target_id, _from(begun, first), first + LAST):
-            for pointer, row in runs.follow(target_id, some, self.clock()):
+        for pointers in runs.pointed(target_id, _from(begun, first), first + LAST):
+            for pointer, row in runs.follow(target_id, pointers, self.clock()):
                 yield pointer.sort, pointer.ledger, row
 
 

@@ -79,8 +79,8 @@ class DynamoPositions:
         lowest: list[int] = []
         for kind in (keys.TRANSIENT, keys.WAITING):
             begin = keys.pointers_of(kind, ledger)
-            for some in self.runs.pointed(target.id, begin, begin + "~"):
-                lowest += [int(one.sort.split(keys.END)[-2]) for one in some]
+            for pointers in self.runs.pointed(target.id, begin, begin + "~"):
+                lowest += [int(one.sort.split(keys.END)[-2]) for one in pointers]
         return min(lowest, default=None)
 
 

@@ -75,15 +75,15 @@ class Runs:
         changed. Many runs go in parts; after each, every position has the old delivery or the new one."""
         row, left = cut.old, list(cut.runs)
         while left:
-            some, left = left[:AT_ONCE], left[AT_ONCE:]
-            written = [self._put(target, ledger, Row(run, 1), None) for run in some[:-1]]
+            group, left = left[:AT_ONCE], left[AT_ONCE:]
+            written = [self._put(target, ledger, Row(run, 1), None) for run in group[:-1]]
             if left:
-                written.append(self._put(target, ledger, Row(some[-1], 1), None))
+                written.append(self._put(target, ledger, Row(group[-1], 1), None))
                 rest = Row(Range(left[0].first, row.run.last, row.run.delivery), row.version + 1)
             else:
-                rest = Row(some[-1], row.version + 1)
+                rest = Row(group[-1], row.version + 1)
             written.append(self._put(target, ledger, rest, row.version))
-            gained = delivered_within(some, 0, cursor)
+            gained = delivered_within(group, 0, cursor)
             if gained:
                 written.append(self._count(target, ledger, gained))
             if not self._together(written):
@@ -152,8 +152,8 @@ class Runs:
     def pointed(self, target: str, begin: str, end: str) -> Iterator[list[Pointer]]:
         """Pointers in order, some at a time."""
         items = self.items(self.between(keys.pointers(target), begin, end), GET_KEYS)
-        while some := [pointer_of(item) for item in islice(items, GET_KEYS)]:
-            yield some
+        while group := [pointer_of(item) for item in islice(items, GET_KEYS)]:
+            yield group
 
     def follow(self, target: str, pointers: Sequence[Pointer], now_ms: int) -> list[tuple[Pointer, Row]]:
         """The rows that the pointers lead to, in their order. One to nothing is passed over; an old one goes."""

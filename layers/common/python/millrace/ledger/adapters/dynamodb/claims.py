@@ -30,7 +30,7 @@ class DynamoClaims:
     def create(self, ledger: Ledger, ids: Sequence[str], seen: int) -> Claimed:
         if len(ids) == 1:
             return self._create_one(ledger, ids[0], seen)
-        answers = self.together([partial(self._create_some, ledger, some, seen) for some in _chunks(ids, STATEMENTS)])
+        answers = self.together([partial(self._create_some, ledger, group, seen) for group in _chunks(ids, STATEMENTS)])
         return Claimed(
             frozenset().union(*(answer.created for answer in answers)),
             frozenset().union(*(answer.existed for answer in answers)),

@@ -115,11 +115,11 @@ def _item(row: Row) -> dict[str, Any]:
     if row.trail:
         item["w"] = {"L": [{"S": nonce} for nonce in row.trail]}
     if row.pending is not None:
-        told, draft = row.pending, row.pending.draft
+        announcement, draft = row.pending, row.pending.draft
         item["a"] = {
             "M": {
-                "l": {"S": told.ledger.name},
-                "c": {"S": told.client_id},
+                "l": {"S": announcement.ledger.name},
+                "c": {"S": announcement.client_id},
                 "i": {"S": draft.id},
                 "h": {"B": draft.digest},
                 "b": {"B": draft.body},
@@ -131,9 +131,9 @@ def _item(row: Row) -> dict[str, Any]:
 def _row(item: Any) -> Row:
     pending = None
     if "a" in item:
-        told = item["a"]["M"]
-        ledger = Ledger(told["l"]["S"], told["l"]["S"])
-        draft = Draft(told["i"]["S"], bytes(told["h"]["B"]), bytes(told["b"]["B"]))
-        pending = Announcement(ledger, draft, told["c"]["S"])
+        announcement = item["a"]["M"]
+        ledger = Ledger(announcement["l"]["S"], announcement["l"]["S"])
+        draft = Draft(announcement["i"]["S"], bytes(announcement["h"]["B"]), bytes(announcement["b"]["B"]))
+        pending = Announcement(ledger, draft, announcement["c"]["S"])
     trail = tuple(nonce["S"] for nonce in item.get("w", {"L": []})["L"])
     return Row(int(item["v"]["N"]), json.loads(item["d"]["S"]), item["n"]["S"], pending, trail)
