@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from unittest.mock import ANY
 
@@ -27,11 +27,17 @@ READ_OR_WRITE: Needs = (frozenset({"consumer", "producer"}),)
 READ_AND_OPERATE: Needs = READ + OPERATE
 ANY_TOKEN: Needs = ()
 
+AGREES, READS, CREATES = range(3)
+"""A stranger agrees on a contract, looks at what is there, and only then makes things of its own."""
+
+GRANT, CURSOR = "GRANT", "CURSOR"
+"""Stand for what the first tenant's hub has given out."""
+
 Answer = tuple[int, Mapping[str, Any]]
 """A status, and part of the body."""
 RUNTIME, SESSION = "/v1/runtimes/{runtime_id}", "/v1/realtime/sessions/{sessionId}"
-NOT_NEGOTIATED: Answer = (409, {"machine_code": "SDK_RUNTIME_INVALID_STATE"})
-NO_GRANT: Answer = (404, {"machine_code": "SDK_RUNTIME_NOT_FOUND"})
+FOREIGN_CURSOR: Answer = (400, {"machine_code": "SDK_RUNTIME_INVALID_CURSOR"})
+NOT_FOUND: Answer = (404, {"machine_code": "SDK_RUNTIME_NOT_FOUND"})
 NO_TARGET: Answer = (404, {"message": "There is no such target."})
 
 
@@ -48,7 +54,8 @@ class Door:
     right: int = 200
     unreached: Answer = (403, {})
     """What a token for another partition gets."""
-    creates: bool = False
+    turn: int = READS
+    """When another tenant's token comes to it."""
     again: bool = False
     """What it makes is taken away by a later request of this table, and made again at the end."""
     then: str = ""
@@ -71,10 +78,31 @@ def reader(route: str, body: Any = None, **query_parameters: str) -> dict[str, A
     )
 
 
+def retained(name: str) -> dict[str, Any]:
+    """The retention of a project."""
+    return changed(sample(name), pathParameters={"contract": "sync", "scope": PROJECT})
+
+
 CHECKPOINT = {"consumerId": "ui", "watermarkTs": "2026-02-16T10:00:00.000Z", "watermarkEventId": "evt-1"}
 FORBIDDEN_ITEM = {"id": "order-17-paid", "status": "rejected", "reason": "forbidden", "errors": ANY}
 FORBIDDEN_RESULTS = {"results": [{**FORBIDDEN_ITEM, "status_updated_at": ANY}]}
 COMMITTED = {"results": [{"id": ANY, "status": "committed", "committed_id": 1, "status_updated_at": ANY}]}
+NOTHING_DELIVERED = {
+    "delivery_targets": [],
+    "event_journal": {
+        "captured_event_count": 0,
+        "retained_event_count": 0,
+        "drain_blocked": [],
+        "suggestion": None,
+    },
+    "delivery_ledger": {
+        "current_target_delivered_count": 0,
+        "previous_target_delivered_count": 0,
+        "terminal_failed_count": 0,
+        "retained_event_count": 0,
+        "by_status": ANY,
+    },
+}
 
 DOORS = (
     Door(
@@ -84,18 +112,19 @@ DOORS = (
         "orders",
         project=True,
         unreached=(200, FORBIDDEN_RESULTS),
-        creates=True,
+        turn=CREATES,
     ),
     Door(sample("sync"), READ, (200, {"events": [], "sync_to_committed_id": 0}), "orders", project=True),
     Door(changed(sample("sync"), {"since_committed_id": 0}), READ, (200, {"events": []}), "*", project=True),
-    Door(sample("publish"), WRITE, (200, {"deduped": False}), "session:sess-1", creates=True),
+    Door(sample("publish"), WRITE, (200, {"deduped": False}), "session:sess-1", turn=CREATES),
+    Door(sample("publish"), WRITE, (200, {"deduped": True}), "session:sess-1", turn=CREATES),
     Door(sample("replay"), READ, (200, {"events": []}), "session:sess-1"),
     Door(
         reader(f"POST {SESSION}/checkpoint", CHECKPOINT),
         READ,
         (200, {"applied": True}),
         "session:sess-1",
-        creates=True,
+        turn=CREATES,
     ),
     Door(reader(f"GET {SESSION}/transcript"), READ, (200, {"utterances": [], "sequence": 0}), "session:sess-1"),
     Door(
@@ -106,37 +135,40 @@ DOORS = (
     ),
     Door(reader("GET /v1/realtime/metrics"), READ, (200, {"emitted": 0, "invalid": 0, "deduped": 0})),
     Door(reader("GET /v1/realtime/schemas/{type}"), ANY_TOKEN, (200, {"title": "call.started"})),
-    Door(sample("negotiate"), READ_OR_WRITE, (200, {"runtime_id": "rt-1"}), "runtime:rt-1", creates=True),
-    Door(sample("grant_create"), OPERATE, (200, {"status": "active"}), "runtime:rt-1", creates=True, again=True),
-    Door(sample("emit"), WRITE, (200, {"seq_no": 1, "deduped": False}), "runtime:rt-1", creates=True),
-    Door(sample("poll"), READ, NOT_NEGOTIATED, "runtime:rt-1"),
+    Door(sample("negotiate"), READ_OR_WRITE, (200, {"runtime_id": "rt-1"}), "runtime:rt-1", turn=AGREES),
+    Door(sample("grant_create"), OPERATE, (200, {"status": "active"}), "runtime:rt-1", turn=CREATES, again=True),
+    Door(sample("emit"), WRITE, (200, {"seq_no": 1, "deduped": False}), "runtime:rt-1", turn=CREATES),
+    Door(sample("poll"), READ, (200, {"events": []}), "runtime:rt-1"),
+    Door(query("poll", cursor=CURSOR), READ, FOREIGN_CURSOR, "runtime:rt-1"),
     Door(sample("status"), READ, (200, {"streams": []}), "runtime:rt-1"),
     Door(query("status", rebuild="true"), OPERATE, (200, {"streams": []}), "runtime:rt-1"),
-    Door(sample("marker_create"), WRITE, (200, {"accepted": True}), "runtime:rt-1", creates=True, again=True),
+    Door(sample("marker_create"), WRITE, (200, {"accepted": True}), "runtime:rt-1", turn=CREATES, again=True),
     Door(sample("marker_list"), READ, (200, {"markers": []}), "runtime:rt-1"),
-    Door(sample("marker_move"), WRITE, NOT_NEGOTIATED, "runtime:rt-1"),
+    Door(sample("marker_move"), WRITE, NOT_FOUND, "runtime:rt-1"),
     Door(sample("grant_list"), OPERATE, (200, {"grants": []}), "runtime:rt-1"),
-    Door(sample("diagnostics"), OPERATE, NO_GRANT, "runtime:rt-1"),
+    Door(sample("diagnostics"), OPERATE, NOT_FOUND, "runtime:rt-1"),
     Door(sample("audit"), OPERATE, (200, {"events": []})),
     Door(
         sample("ingest"),
         WRITE,
         (200, {"results": [{"event_id": ANY, "status": "success"}]}),
         "team:default",
-        creates=True,
+        turn=CREATES,
     ),
     Door(sample("target_list"), OPERATE, (200, {"targets": []})),
-    Door(sample("target_put"), OPERATE, (200, {"target_id": "archive-hub"}), creates=True, again=True),
+    Door(sample("target_put"), OPERATE, (200, {"target_id": "archive-hub"}), turn=CREATES, again=True),
     Door(sample("target_get"), OPERATE, NO_TARGET),
     Door(sample("target_drain"), OPERATE, NO_TARGET, then="deliver"),
     Door(sample("deliveries"), OPERATE, NO_TARGET),
     Door(sample("delivery_retry"), OPERATE, NO_TARGET, right=409),
-    Door(sample("delivery_status"), OPERATE, (200, {"delivery_targets": []})),
-    Door(sample("catalog"), WRITE, (200, {"sequence_position": 1, "deduped": False}), "catalog:orders", creates=True),
-    Door(sample("retention_set"), OPERATE, (200, {"max_age_days": 90}), "catalog:orders", creates=True),
+    Door(sample("delivery_status"), OPERATE, (200, NOTHING_DELIVERED)),
+    Door(sample("catalog"), WRITE, (200, {"sequence_position": 1, "deduped": False}), "catalog:orders", turn=CREATES),
+    Door(sample("retention_set"), OPERATE, (200, {"max_age_days": 90}), "catalog:orders", turn=CREATES),
     Door(sample("retention_read"), OPERATE, (200, {"max_age_days": None}), "catalog:orders"),
-    Door(sample("marker_delete"), WRITE, NOT_NEGOTIATED, "runtime:rt-1"),
-    Door(sample("grant_revoke"), OPERATE, NO_GRANT, "runtime:rt-1"),
+    Door(retained("retention_set"), OPERATE, (200, {"max_age_days": 90}), project=True, turn=CREATES),
+    Door(retained("retention_read"), OPERATE, (200, {"max_age_days": None}), project=True),
+    Door(sample("marker_delete"), WRITE, (200, {"accepted": False}), "runtime:rt-1"),
+    Door(sample("grant_revoke"), OPERATE, NOT_FOUND, "runtime:rt-1"),
     Door(sample("target_delete"), OPERATE, (200, {"deleted": False})),
 )
 
@@ -163,6 +195,24 @@ class Message:
     unreached: tuple[str, Mapping[str, Any]] = ("error", {"code": "forbidden"})
 
 
+OTHER_NAMES = {
+    "order-17-paid": "order-18-paid",
+    "evt-1": "evt-2",
+    "msg-1": "msg-2",
+    "gate": "door",
+    "build-17-done": "build-18-done",
+    "archive-hub": "other-hub",
+}
+
+
+def renamed(door: Door) -> Door:
+    """The same request under names that the first tenant does not use."""
+    text = json.dumps(door.event)
+    for name, other in OTHER_NAMES.items():
+        text = text.replace(name, other)
+    return replace(door, event=json.loads(text))
+
+
 ITEM = json.loads(sample("submit")["body"])
 MESSAGES = (
     Message("connect", {"client_id": "C1", "project": PROJECT}, (("connected", {"server_last_committed_id": 0}),)),
@@ -173,6 +223,13 @@ MESSAGES = (
         "subscribe",
         {"kind": "stream", "runtime_id": "rt-1", "stream_id": "delivery"},
         (("subscribed", {"snapshot_high_watermark_seq_no": 0}),),
+        READ,
+        "runtime:rt-1",
+    ),
+    Message(
+        "subscribe",
+        {"kind": "stream", "runtime_id": "rt-1", "stream_id": "delivery", "cursor": CURSOR},
+        (("error", {"code": "bad_request"}),),
         READ,
         "runtime:rt-1",
     ),
