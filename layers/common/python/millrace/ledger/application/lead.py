@@ -106,7 +106,7 @@ class Lead:
         stint.served += len(done)
         stint.others = bool(done)
         receipt = self._receipt(stint, page)
-        unheard = [nonce for nonce in done if stint.told.get(nonce, 0) < len(stint.requests[nonce].row.drafts)]
+        unheard = [nonce for nonce in done if stint.announced.get(nonce, 0) < len(stint.requests[nonce].row.drafts)]
         if receipt.placed or unheard:
             stint.receipts = latest([*stint.receipts, replace(receipt, look=frozenset(unheard))])
         if stint.own_row and not stint.own.todo:
@@ -120,7 +120,7 @@ class Lead:
             return Receipt(stint.chain.at, self.clock(), {})
         receipt = receipt_of(page, {nonce: request.row for nonce, request in stint.requests.items()})
         for nonce, placings in receipt.placed.items():
-            stint.told[nonce] = stint.told.get(nonce, 0) + sum(placing.count for placing in placings)
+            stint.announced[nonce] = stint.announced.get(nonce, 0) + sum(placing.count for placing in placings)
         return receipt
 
     def _post(self, stint: Stint, for_ms: int, leader: bytes | None = None) -> None:

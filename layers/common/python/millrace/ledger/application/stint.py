@@ -62,7 +62,7 @@ class Stint:
     requests: dict[bytes, Request] = field(default_factory=dict)
     own_row: bool = False
     """The own request lies in the waiting room, too."""
-    told: dict[bytes, int] = field(default_factory=dict)
+    announced: dict[bytes, int] = field(default_factory=dict)
     """How many drafts of a request the receipts of this stint tell of."""
     cleared: set[bytes] = field(default_factory=set)
     served: int = 0
