@@ -103,12 +103,6 @@ LINE_BUGS = (
         "for draft in row.drafts} if not row.drafts else {}",
     ),
     Bug(
-        "a request that has ended is not taken",
-        STINT,
-        "                if now_ms < row.ends_ms:\n",
-        "                if now_ms:\n",
-    ),
-    Bug(
         "a request that ends while a leader knows it is not put",
         STINT,
         "            if now_ms < request.row.ends_ms:\n",
@@ -119,12 +113,6 @@ LINE_BUGS = (
         STINT,
         "        todo = {draft.id: draft for draft in row.drafts}\n",
         "        todo = {draft.id: draft for draft in reversed(row.drafts)}\n",
-    ),
-    Bug(
-        "what does not fit a page waits, and what follows it waits too",
-        STINT,
-        "                if self.full:\n                    break\n",
-        "                if self.full:\n                    continue\n",
     ),
     Bug(
         "a leader registers a ledger before its first page",
@@ -164,7 +152,7 @@ LINE_BUGS = (
         "        fresh = bool(event.nonce)\n",
     ),
     Bug(
-        "a leader that has led for itself long enough gives up, others go on",
+        "a request that was given up is not answered as if it were placed",
         LINE,
         "            self._give_up(ledger, place)\n            return None\n",
         "            place.search.todo.clear()\n            return None\n",
