@@ -15,6 +15,7 @@ from infra.monitoring.things import (
     function,
     queue,
     table,
+    writer,
 )
 from millrace.ledger.domain.metrics import Metric
 
@@ -26,6 +27,7 @@ THROTTLES = Kind("throttles", "Throttles")
 LAG = Kind("lag", "IteratorAge", "Maximum", seconds=60, in_a_row=5)
 SILENCE = Kind("silence", "Invocations", comparison="LessThanThreshold", threshold=1, missing="breaching")
 LOST = Kind("lost", Metric.EVENTS_PRUNED_UNARCHIVED)
+GIVEN_UP = Kind("given-up", Metric.COMMITS_GIVEN_UP)
 FAILED = Kind("failed", Metric.DRAINS_FAILED, in_a_row=3)
 QUEUE_LAG = Kind("queue-lag", "ApproximateAgeOfOldestMessage", "Maximum", seconds=60, in_a_row=5, threshold=300)
 DEAD_LETTERS = Kind("dead-letters", "ApproximateNumberOfMessagesVisible", "Maximum")
@@ -64,6 +66,17 @@ def of_table(name: str) -> list[Alarm]:
     ]
 
 
+def of_writer(contract: str, name: str) -> Alarm:
+    """What a function that commits is watched for."""
+    return Alarm(
+        writer(contract, name),
+        GIVEN_UP,
+        f"The function {name} asks callers to send their events again later: too many requests wait for one ledger.",
+        "Callers try again by themselves, and nothing is lost. If it lasts, send more events in one request, "
+        "or spread the events over more ledgers.",
+    )
+
+
 APIS = (
     Alarm(
         HTTP_API,
@@ -81,6 +94,11 @@ APIS = (
 )
 
 FUNCTIONS = (
+    of_writer("sync", "submit"),
+    of_writer("sync", "socket"),
+    of_writer("realtime", "publish"),
+    of_writer("streams", "emit"),
+    of_writer("delivery", "ingest"),
     Alarm(
         function("fan-out"),
         replace(LAG, threshold=MILLISECONDS_A_MINUTE),

@@ -10,10 +10,12 @@ from moto import mock_aws
 
 from millrace.ledger.adapters.dynamodb.claims import DynamoClaims
 from millrace.ledger.adapters.dynamodb.log import DynamoLog
+from millrace.ledger.adapters.dynamodb.room import DynamoBoard, DynamoRoom
 from millrace.ledger.adapters.dynamodb.state import DynamoState
 from millrace.ledger.adapters.memory import MemoryClaims, MemoryLog, MemoryState, in_turn
+from millrace.ledger.adapters.memory_room import MemoryBoard, MemoryRoom
 from millrace.ledger.adapters.threads import Threads
-from millrace.ledger.ports import Claims, Log, State, Together
+from millrace.ledger.ports import Board, Claims, Log, State, Together, WaitingRoom
 from millrace.sync.adapters.dynamodb import DynamoIndex
 from millrace.sync.adapters.memory import MemoryIndex
 from millrace.sync.ports import PartitionIndex
@@ -28,6 +30,8 @@ class Adapters:
     state: State
     index: PartitionIndex
     together: Together
+    room: WaitingRoom
+    board: Board
 
 
 def on_dynamodb(kind: str, endpoint: str | None, together: Together) -> Adapters:
@@ -39,6 +43,8 @@ def on_dynamodb(kind: str, endpoint: str | None, together: Together) -> Adapters
         DynamoState(tables.client, tables.state),
         DynamoIndex(tables.client, tables.index, together),
         together,
+        DynamoRoom(tables.client, tables.waiting, together),
+        DynamoBoard(tables.client, tables.waiting),
     )
 
 
@@ -55,7 +61,16 @@ def batching(request: pytest.FixtureRequest) -> Iterator[Adapters]:
 
 def _adapters(request: pytest.FixtureRequest) -> Iterator[Adapters]:
     if request.param == "memory":
-        yield Adapters("memory", MemoryClaims(), MemoryLog(), MemoryState(), MemoryIndex(), in_turn)
+        yield Adapters(
+            "memory",
+            MemoryClaims(),
+            MemoryLog(),
+            MemoryState(),
+            MemoryIndex(),
+            in_turn,
+            MemoryRoom(),
+            MemoryBoard(),
+        )
     elif request.param == "moto":
         with mock_aws():
             yield on_dynamodb("moto", None, in_turn)

@@ -21,6 +21,10 @@ class Answer:
     sent: int
     """The step at which this request began."""
     answered: int
+    request: int
+    """Its number."""
+    stopped: bool
+    """By a conflict of an event before it in its request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +114,7 @@ def _check_answer(answer: Answer, chain: Sequence[Page], tables: Tables) -> None
     record = next((e for page in chain for e in page.events() if e.record.id == draft.id), None)
     if outcome.position is None:
         bound = tables.claims.items[answer.ledger.dedupe_scope, draft.id].ledger
-        differs = record is not None and record.record.digest != draft.digest
+        differs = answer.stopped or (record is not None and record.record.digest != draft.digest)
         broken(bound == answer.ledger.name and not differs, "a conflict was answered where there is none:", draft.id)
         return
     broken(record is None, "acknowledged but not in the log:", draft.id, outcome)

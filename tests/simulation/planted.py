@@ -23,18 +23,19 @@ BUGS = (
     Bug(
         "the search starts from the lowest seen of all ids",
         "ledger/application/commit.py",
-        "search = _Search(todo, seen, wanted, at=min(seen[id_] for id_ in todo))",
-        "search = _Search(todo, seen, wanted, at=max(seen[id_] for id_ in todo))",
+        "search = Search(todo, seen, wanted, at=min(seen[id_] for id_ in todo), nonce=self.nonce())",
+        "search = Search(todo, seen, wanted, at=max(seen[id_] for id_ in todo), nonce=self.nonce())",
     ),
     Bug(
         "ids claimed a moment ago count for where the search starts",
         "ledger/application/commit.py",
-        "search = _Search(todo, seen, wanted, at=min(seen[id_] for id_ in todo))",
-        "search = _Search(todo, seen, wanted, at=min((seen[i] for i in todo if i not in created), default=head))",
+        "search = Search(todo, seen, wanted, at=min(seen[id_] for id_ in todo), nonce=self.nonce())",
+        "start = min((seen[i] for i in todo if i not in created), default=head)\n"
+        "            search = Search(todo, seen, wanted, at=start, nonce=self.nonce())",
     ),
     Bug(
         "a jump ahead goes no further than the lowest seen of what is left",
-        "ledger/application/commit.py",
+        "ledger/application/search.py",
         "self.at = max(self.at, min(self.seen[id_] for id_ in self.todo))",
         "self.at = max(self.at, max(self.seen[id_] for id_ in self.todo))",
     ),
@@ -100,7 +101,7 @@ BUGS = (
     ),
     Bug(
         "a writer's search stops at a hole",
-        "ledger/application/commit.py",
+        "ledger/application/search.py",
         "            if page.first != self.at + 1:\n                break\n",
         "",
     ),
@@ -143,7 +144,7 @@ BUGS = (
     ),
     Bug(
         "a late indexer's rows do not replace others",
-        "ledger/adapters/memory.py",
+        "sync/adapters/memory.py",
         "[row.end, row.start] = row",
         "[row.start, row.start] = row",
     ),

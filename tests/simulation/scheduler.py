@@ -15,6 +15,7 @@ class Scheduler:
 
     rng: random.Random
     stickiness: float
+    strides_ms: tuple[int, ...] = (0, 1, 5, 50, 400, 1_500)
     steps: int = 0
     clock_ms: int = 1_000_000
     _ready: list[greenlet] = field(default_factory=list)
@@ -45,7 +46,7 @@ class Scheduler:
                 continue
             if current not in self._ready or self.rng.random() > self.stickiness:
                 current = self.rng.choice(self._ready)
-            self.clock_ms += self.rng.choice((0, 1, 5, 50, 400, 1_500))
+            self.clock_ms += self.rng.choice(self.strides_ms)
             current.switch()
             if current.dead:
                 self._ready.remove(current)

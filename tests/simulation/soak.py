@@ -12,6 +12,7 @@ from functools import partial
 
 from rich.progress import track
 
+from millrace.ledger.domain.errors import Rejected
 from tests.simulation.announce import AnnounceWorld
 from tests.simulation.history import Held
 from tests.simulation.world import World, shrink
@@ -27,7 +28,7 @@ def run_seeds(scenario: str, seeds: Iterable[int]) -> Held:
     for seed in seeds:
         try:
             total += SCENARIOS[scenario](seed).run()
-        except AssertionError as error:
+        except (AssertionError, Rejected) as error:
             replay = f"replay it: make soak SEEDS=1 ARGS='--first {seed} --scenario {scenario}'"
             raise AssertionError(f"seed {seed}: {error} ({replay})") from error
     return total

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from millrace.ledger.adapters.memory import MemoryDoorbell
 from millrace.ledger.application import commit as commit_module
 from millrace.ledger.application import heads as heads_module
-from millrace.ledger.application.commit import Commit
+from millrace.ledger.application.commit import Outcome
 from millrace.ledger.application.heads import Heads
 from millrace.ledger.application.prune import Prune
 from millrace.ledger.application.sweep import Sweep, Watch
 from millrace.ledger.domain import names as ledger_module
 from millrace.ledger.domain.canonical import digest
 from millrace.ledger.domain.consumers import FAN_OUT_CONSUMER, INDEX_CONSUMER
+from millrace.ledger.domain.errors import LedgerBusy
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.domain.page import Draft, Origin
 from millrace.live.application import broadcast as broadcast_module
@@ -25,11 +26,12 @@ from millrace.streams.application import announce as announce_module
 from millrace.sync.application.index_partitions import IndexPartitions
 from millrace.sync.application.sync import Sync
 from millrace.sync.domain.read import SyncPage
+from tests.simulation.check_line import check_line
 from tests.simulation.history import Answer, Cycle, Held, History, broken, check, held
+from tests.simulation.line import Line, Sent
 from tests.simulation.live_actors import Live
 from tests.simulation.scheduler import Killed, Scheduler
 from tests.simulation.tables import (
-    FaultyClaims,
     FaultyIndex,
     FaultyLog,
     FaultyState,
@@ -67,6 +69,7 @@ class World:
     trouble: float = field(init=False)
     emptied: set[tuple[str, int]] = field(default_factory=set)
     live: Live = field(init=False)
+    line: Line = field(init=False)
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)
@@ -74,10 +77,11 @@ class World:
         self.trouble = self.rng.choice((0.0, 0.02, 0.08, 0.2))
         scopes = self.rng.choice((["one"], ["one"], ["shared", "shared"], ["one", "two"]))
         self.ledgers = [Ledger(f"L{number}", scope) for number, scope in enumerate(scopes)]
+        self.line = Line(self.rng, self.scheduler, self.tables)
         contents = self.rng.choice((1, 1, 2))
         self.drafts = [
             Draft(f"e{n}", digest(b"%d" % content), b'{"n":%d}' % n, self._partitions())
-            for n in range(self.rng.randint(2, 12))
+            for n in range(self.rng.randint(2, 20 if self.line.is_crowded else 12))
             for content in range(contents)
         ]
         self.containers = [Heads(self.scheduler.now) for _ in range(self.rng.randint(1, 3))]
@@ -89,6 +93,28 @@ class World:
     def run(self) -> Held:
         """Raises AssertionError when a promise is broken."""
         self._shuffle_partitions_by_id()
+        self.line.begin(self.ledgers)
+        if self.line.is_crowded:
+            self._spawn_crowd()
+        else:
+            self._spawn_everybody()
+        trouble = self.trouble
+        self.scheduler.run()
+        self._settle()
+        check(self.history, self.tables, self.ledgers)
+        check_line(self.line, self.history, self.tables, self.ledgers)
+        self.live.check(self.history, trouble)
+        return held(self.tables, self.history.answers)
+
+    def _spawn_crowd(self) -> None:
+        """Writers, who come all at once, and sometimes retention."""
+        for _ in range(self.rng.randint(4, 12)):
+            self.scheduler.spawn(self._client(most=3), delay=self.rng.choice((0, 0, 0, 20, 60)))
+        if self.rng.random() < 0.1:
+            self.scheduler.spawn(self._indexer, delay=20)
+            self.scheduler.spawn(self._pruner, delay=self.rng.choice((60, 120)))
+
+    def _spawn_everybody(self) -> None:
         for _ in range(self.rng.randint(2, 9)):
             self.scheduler.spawn(self._client(), delay=self.rng.choice((0, 0, 5, 40, 120)))
         for _ in range(self.rng.randint(1, 3)):
@@ -99,12 +125,6 @@ class World:
         for _ in range(self.rng.randint(1, 3)):
             self.scheduler.spawn(self._reader(), delay=self.rng.choice((0, 10, 50, 100)))
         self.live.spawn(self.ledgers)
-        trouble = self.trouble
-        self.scheduler.run()
-        self._settle()
-        check(self.history, self.tables, self.ledgers)
-        self.live.check(self.history, trouble)
-        return held(self.tables, self.history.answers)
 
     def _shuffle_partitions_by_id(self) -> None:
         """One id keeps its partitions, whatever its content: readers are checked against the log."""
@@ -113,18 +133,6 @@ class World:
 
     def _process(self) -> Process:
         return Process(self.scheduler, self.rng, self.trouble)
-
-    def _commit(self, process: Process, heads: Heads) -> Commit:
-        return Commit(
-            FaultyClaims(process, self.tables.claims),
-            FaultyLog(process, self.tables.log),
-            FaultyState(process, self.tables.state),
-            heads,
-            process.together,
-            self.scheduler.now,
-            lambda: self.rng.randbytes(8),
-            lambda attempt: self.scheduler.pause(),
-        )
 
     def _sync(self, process: Process, heads: Heads) -> Sync:
         return Sync(
@@ -136,27 +144,40 @@ class World:
             direct_span=self.rng.choice((0, 0, 3, 1000)),
         )
 
-    def _client(self) -> Callable[[], None]:
+    def _client(self, most: int = 5) -> Callable[[], None]:
         ledger = self.rng.choice(self.ledgers)
-        batch = self.rng.sample(self.drafts, self.rng.randint(1, min(5, len(self.drafts))))
+        batch = self.rng.sample(self.drafts, self.rng.randint(1, min(most, len(self.drafts))))
         tries = self.rng.randint(1, 6)
+        stops = self.rng.random() < 0.3
 
         def client() -> None:
             for _ in range(tries):
                 sent = self.scheduler.steps
                 for draft in batch:
                     self.history.first_sent.setdefault((ledger.name, draft.id), sent)
+                request = Sent(ledger, tuple(batch), Origin(self.rng.choice("cd"), self.live.origin()), stops)
+                number = len(self.line.sent)
                 try:
                     heads = self.rng.choice([*self.containers, Heads(self.scheduler.now)])
-                    outcomes = self._commit(self._process(), heads)(ledger, batch, Origin("c", self.live.origin()))
+                    commit = self.line.commit(self._process(), heads, request)
+                    outcomes = commit(ledger, batch, request.origin, stop_at_conflict=stops)
+                except LedgerBusy:
+                    broken(self.line.is_patient, "a request was refused although everybody is patient")
+                    continue
                 except (*Unlucky, Killed):
                     continue
-                for draft, outcome in zip(batch, outcomes, strict=True):
-                    self.history.answers.append(Answer(ledger, draft, outcome, sent, self.scheduler.steps))
+                self._note_answers(request, outcomes, sent, number)
                 if self.rng.random() < 0.8:
                     return
 
         return client
+
+    def _note_answers(self, request: Sent, outcomes: list[Outcome], sent: int, number: int) -> None:
+        stopped = False
+        for draft, outcome in zip(request.batch, outcomes, strict=True):
+            answer = Answer(request.ledger, draft, outcome, sent, self.scheduler.steps, number, stopped)
+            self.history.answers.append(answer)
+            stopped = stopped or (request.stops and outcome.conflict)
 
     def _indexer(self) -> None:
         for _ in range(self.rng.randint(2, 6)):
@@ -242,6 +263,7 @@ class World:
     def _settle(self) -> None:
         """The storm is over: one sweep and one index run, then every reader must see everything."""
         self.trouble = 0
+        self.scheduler.clock_ms += self.line.furthest_ahead_ms
         self.scheduler.spawn(self._final_reads)
         self.scheduler.run(limit=200_000)
         self._note_emptied()

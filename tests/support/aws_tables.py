@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 TEMPLATE = Path(__file__).parents[2] / "template.yaml"
-NAMES = ("Claims", "Log", "State", "Index", "Connections", "Diagnostics", "Delivery")
+NAMES = ("Claims", "Log", "State", "Index", "Connections", "Diagnostics", "Delivery", "Waiting")
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class AwsTables:
     connections: str
     diagnostics: str
     delivery: str
+    waiting: str
 
 
 def client_for(endpoint: str | None) -> DynamoDBClient:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -45,8 +45,8 @@ class Failing(MemoryClaims):
 
 
 def commit(log: object, claims: Claims, heard: list[tuple[Metric, str, int]]) -> Commit:
-    def tell(metric: Metric, ledger: Ledger, count: int) -> None:
-        heard.append((metric, ledger.contract, count))
+    def tell(ledger: Ledger, counts: Mapping[Metric, int]) -> None:
+        heard.extend((metric, ledger.contract, count) for metric, count in counts.items())
 
     return Commit(
         claims=claims,

@@ -30,11 +30,13 @@ def dynamodb(*actions: str) -> set[str]:
 
 
 CLAIM = dynamodb("PartiQLInsert", "PutItem", "BatchGetItem", "UpdateItem")
+WAIT = dynamodb("PutItem", "UpdateItem", "GetItem", "Query", "BatchWriteItem")
 
 RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     "SubmitFunction": {
         "SubmitLogs.Arn": WRITE_LOGS,
         "ClaimsTable.Arn": CLAIM,
+        "WaitingTable.Arn": WAIT,
         "LogTable.Arn": dynamodb("PutItem", "Query"),
         "StateTable.Arn": dynamodb("PutItem", "Query"),
         "TokenSecret.Id": READ_SECRET,
@@ -42,6 +44,7 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     "PublishFunction": {
         "PublishLogs.Arn": WRITE_LOGS,
         "ClaimsTable.Arn": CLAIM,
+        "WaitingTable.Arn": WAIT,
         "LogTable.Arn": dynamodb("PutItem", "Query"),
         "StateTable.Arn": dynamodb("PutItem", "Query", "UpdateItem"),
         "TokenSecret.Id": READ_SECRET,
@@ -49,6 +52,7 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     "EmitFunction": {
         "EmitLogs.Arn": WRITE_LOGS,
         "ClaimsTable.Arn": CLAIM,
+        "WaitingTable.Arn": WAIT,
         "LogTable.Arn": dynamodb("PutItem", "Query"),
         "StateTable.Arn": dynamodb("PutItem", "Query", "GetItem", "UpdateItem"),
         "DiagnosticsTable.Arn": dynamodb("PutItem"),
@@ -58,6 +62,7 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     "MarkersFunction": {
         "MarkersLogs.Arn": WRITE_LOGS,
         "ClaimsTable.Arn": CLAIM,
+        "WaitingTable.Arn": WAIT,
         "LogTable.Arn": dynamodb("PutItem", "Query"),
         "StateTable.Arn": dynamodb("PutItem", "Query", "GetItem", "UpdateItem", "DeleteItem"),
         "TokenSecret.Id": READ_SECRET,
@@ -66,6 +71,7 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     "IngestFunction": {
         "IngestLogs.Arn": WRITE_LOGS,
         "ClaimsTable.Arn": CLAIM,
+        "WaitingTable.Arn": WAIT,
         "LogTable.Arn": dynamodb("PutItem", "Query"),
         "StateTable.Arn": dynamodb("PutItem", "Query"),
         "TokenSecret.Id": READ_SECRET,
@@ -73,6 +79,7 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     "CatalogFunction": {
         "CatalogLogs.Arn": WRITE_LOGS,
         "ClaimsTable.Arn": CLAIM,
+        "WaitingTable.Arn": WAIT,
         "LogTable.Arn": dynamodb("PutItem", "Query"),
         "StateTable.Arn": dynamodb("PutItem", "Query"),
         "TokenSecret.Id": READ_SECRET,
@@ -100,6 +107,7 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     "DiagnosticsFunction": {
         "DiagnosticsLogs.Arn": WRITE_LOGS,
         "ClaimsTable.Arn": CLAIM,
+        "WaitingTable.Arn": WAIT,
         "LogTable.Arn": dynamodb("PutItem", "Query"),
         "StateTable.Arn": dynamodb("PutItem", "Query", "GetItem"),
         "DiagnosticsTable.Arn": dynamodb("Query"),
@@ -126,6 +134,7 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     "SocketFunction": {
         "SocketLogs.Arn": WRITE_LOGS,
         "ClaimsTable.Arn": CLAIM,
+        "WaitingTable.Arn": WAIT,
         "LogTable.Arn": dynamodb("PutItem", "Query", "BatchGetItem"),
         "StateTable.Arn": dynamodb("PutItem", "Query", "GetItem"),
         "IndexTable.Arn": dynamodb("Query"),
@@ -193,13 +202,14 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     "SettleFunction": {
         "SettleLogs.Arn": WRITE_LOGS,
         "ClaimsTable.Arn": CLAIM,
+        "WaitingTable.Arn": WAIT,
         "LogTable.Arn": dynamodb("PutItem", "Query"),
         "StateTable.Arn": dynamodb("PutItem", "Query", "GetItem", "UpdateItem", "DeleteItem"),
         "SettleDeadLetters.Arn": SEND,
     },
 }
 
-MAY_LOSE_ITEMS = {"ConnectionsTable", "StateTable", "DeliveryTable"}
+MAY_LOSE_ITEMS = {"ConnectionsTable", "StateTable", "DeliveryTable", "WaitingTable"}
 """Whose items end: connections, intents, and of delivery targets, pointers and visits."""
 WRITERS = {
     f"{name}Function"
@@ -351,6 +361,12 @@ def test_only_those_who_write_to_the_log_touch_claims_and_with_the_same_rights()
         assert rights(function)["ClaimsTable.Arn"] == rights("SubmitFunction")["ClaimsTable.Arn"]
 
 
+def test_exactly_those_who_commit_wait_in_line() -> None:
+    assert {function for function, _ in granted_on("WaitingTable.Arn")} == WRITERS
+    for function in WRITERS:
+        assert environment(function)["WAITING_TABLE"] == {"Ref": "WaitingTable"}
+
+
 @pytest.mark.parametrize("table", sorted(of_type("AWS::DynamoDB::Table").keys() - MAY_LOSE_ITEMS))
 def test_nobody_may_delete_from_a_table_of_facts_or_of_raw_values(table: str) -> None:
     assert not [action for _, action in granted_on(f"{table}.Arn") if "Delete" in action]
@@ -398,8 +414,8 @@ def test_only_those_who_talk_to_sockets_forget_them() -> None:
     assert deleting == {function for function, _ in granted_on("POST @connections")}
 
 
-def test_batch_writes_which_can_delete_reach_only_the_index_and_the_connections() -> None:
-    for table in of_type("AWS::DynamoDB::Table").keys() - {"IndexTable", "ConnectionsTable"}:
+def test_batch_writes_which_can_delete_reach_only_the_index_the_connections_and_who_waits() -> None:
+    for table in of_type("AWS::DynamoDB::Table").keys() - {"IndexTable", "ConnectionsTable", "WaitingTable"}:
         assert "dynamodb:BatchWriteItem" not in {action for _, action in granted_on(f"{table}.Arn")}
 
 

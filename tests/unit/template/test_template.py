@@ -23,8 +23,9 @@ from tests.support.translated import (
 )
 
 TABLES = sorted(of_type("AWS::DynamoDB::Table"))
-PASSING = ("ConnectionsTable", "DiagnosticsTable")
-"""Who is connected, which is no fact, and raw values that end with their grant: every other table keeps what it has."""
+PASSING = {"ConnectionsTable": "ttl", "DiagnosticsTable": "ttl", "WaitingTable": "z"}
+"""Who is connected or waits, which is no fact, and raw values that end with their grant: every other table keeps what
+it has. Each with the attribute that says when a row ends."""
 LASTING = [name for name in TABLES if name not in PASSING]
 ALSO_ANSWERED = {
     "ingest": {"POST /api/v1/events/{proxy+}"},
@@ -112,9 +113,9 @@ def test_nothing_in_a_table_expires(name: str) -> None:
     assert "TimeToLiveSpecification" not in table(name)["Properties"]
 
 
-@pytest.mark.parametrize("name", PASSING)
-def test_what_passes_expires_and_goes_with_its_stack(name: str) -> None:
-    assert table(name)["Properties"]["TimeToLiveSpecification"] == {"AttributeName": "ttl", "Enabled": True}
+@pytest.mark.parametrize(("name", "ends"), PASSING.items())
+def test_what_passes_expires_and_goes_with_its_stack(name: str, ends: str) -> None:
+    assert table(name)["Properties"]["TimeToLiveSpecification"] == {"AttributeName": ends, "Enabled": True}
     assert table(name)["DeletionPolicy"] == table(name)["UpdateReplacePolicy"] == "Delete"
 
 
@@ -134,6 +135,7 @@ def test_only_the_log_has_a_stream_and_it_carries_keys_only() -> None:
     [
         ("ClaimsTable", [("k", "HASH", "S")]),
         ("LogTable", [("b", "HASH", "S"), ("f", "RANGE", "N")]),
+        ("WaitingTable", [("l", "HASH", "S"), ("k", "RANGE", "B")]),
         ("StateTable", [("p", "HASH", "S"), ("s", "RANGE", "S")]),
         ("DiagnosticsTable", [("p", "HASH", "S"), ("s", "RANGE", "S")]),
         ("IndexTable", [("p", "HASH", "S"), ("s", "RANGE", "S")]),

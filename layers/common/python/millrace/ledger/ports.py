@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.domain.page import Page
+from millrace.ledger.domain.waiting import Notice, Waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,3 +126,29 @@ class KeyRing(Protocol):
 
     def find(self, key_id: bytes) -> Sequence[bytes]:
         """The secrets with this id among those that are still honoured; looked up afresh before giving up."""
+
+
+class WaitingRoom(Protocol):
+    """Requests that wait for a ledger's leader. For speed alone: a row that is lost or comes back changes no truth."""
+
+    def leave(self, ledger: Ledger, request: Waiting) -> None:
+        """Let it wait. It is forgotten some time after it ends, if nobody clears it before."""
+
+    def look(self, ledger: Ledger) -> Sequence[Waiting]:
+        """Who waits, in no order; strongly consistent. Of very many, some may be left out: look again."""
+
+    def clear(self, ledger: Ledger, nonces: Sequence[bytes]) -> None:
+        """Forget these requests. Idempotent."""
+
+
+class Board(Protocol):
+    """A ledger's notice board: one small row with the lease and the latest receipts. For speed alone, too."""
+
+    def read(self, ledger: Ledger) -> Notice:
+        """What stands there; may be a moment old."""
+
+    def take(self, ledger: Ledger, leader: bytes, now_ms: int, until_ms: int) -> bool:
+        """Become the leader, if nobody leads now: the lease has ended, or ends absurdly late (`LONGEST_LEASE_MS`)."""
+
+    def post(self, ledger: Ledger, leader: bytes, notice: Notice) -> bool:
+        """Replace the notice, if this one still leads; it may name another leader."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from millrace.ledger.application.commit import Commit
     from millrace.ledger.application.heads import Heads
     from millrace.ledger.application.sweep import Sweep
+    from millrace.ledger.application.wait_in_line import WaitInLine
     from millrace.ledger.ports import Doorbell
 
 LATE_MS = 30_000
@@ -38,6 +39,15 @@ def now_ms() -> int:
 def pause(attempt: int) -> None:
     """Full jitter between tries. System randomness: a restored snapshot must not repeat itself."""
     time.sleep(random.SystemRandom().uniform(0, min(0.4, 0.01 * 2**attempt)))
+
+
+def nap(ms: int) -> None:
+    """About so long: writers that wait for one ledger must not all look at once."""
+    time.sleep(random.SystemRandom().uniform(0.6, 1.4) * ms / 1000)
+
+
+def nonce() -> bytes:
+    return os.urandom(12)
 
 
 @cache
@@ -76,6 +86,30 @@ def state() -> DynamoState:
 
 
 @cache
+def line() -> WaitInLine:
+    """Where writers of a busy ledger wait."""
+    from millrace.ledger.adapters.dynamodb.room import DynamoBoard, DynamoRoom
+    from millrace.ledger.application.lead import Lead
+    from millrace.ledger.application.wait_in_line import WaitInLine
+
+    room = DynamoRoom(dynamodb(), setting("WAITING_TABLE"), together())
+    board = DynamoBoard(dynamodb(), setting("WAITING_TABLE"))
+    lead = Lead(
+        room=room,
+        board=board,
+        log=log(),
+        state=state(),
+        together=together(),
+        clock=now_ms,
+        nonce=nonce,
+        tell=observe.tell,
+    )
+    return WaitInLine(
+        room=room, board=board, lead=lead, log=log(), heads=heads(), clock=now_ms, nap=nap, tell=observe.tell
+    )
+
+
+@cache
 def commit() -> Commit:
     from millrace.ledger.adapters.dynamodb.claims import DynamoClaims
     from millrace.ledger.application.commit import Commit
@@ -88,9 +122,10 @@ def commit() -> Commit:
         heads=heads(),
         together=together(),
         clock=now_ms,
-        nonce=lambda: os.urandom(12),
+        nonce=nonce,
         pause=pause,
         tell=observe.tell,
+        line=line(),
     )
 
 

@@ -38,9 +38,9 @@ def count(metrics: Mapping[Metric, int], **dimensions: str) -> None:
     emitter.flush_metrics()
 
 
-def tell(metric: Metric, ledger: Ledger, number: int) -> None:
+def tell(ledger: Ledger, counts: Mapping[Metric, int]) -> None:
     """What the core tells, counted by contract."""
-    count({metric: number}, contract=ledger.contract)
+    count(counts, contract=ledger.contract)
 
 
 def _metrics() -> EphemeralMetrics:

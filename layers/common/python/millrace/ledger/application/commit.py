@@ -2,15 +2,18 @@
 
 A writer may put a page at P only if it has looked at every page after its ids' `seen` up to P-1 and found none
 of its ids there. Pages chain without overlap, so two writers that want to commit one id meet in the log and the
-second finds it. docs/adr/0001-commit-protocol.md has the argument; tests/simulation has the proof.
+second finds it. docs/adr/0001-commit-protocol.md has the argument; tests/simulation has the proof. A writer that keeps
+losing waits in line for a leader (docs/adr/0012-busy-ledger.md), who follows the same rule.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from millrace.ledger.application.heads import FRESH_MS, USABLE_MS, Heads, find_head
+from millrace.ledger.application.search import Placed, Search, drop_after, read_on
+from millrace.ledger.application.wait_in_line import WaitInLine
 from millrace.ledger.domain.errors import BadRequest, Contention, Throttled
 from millrace.ledger.domain.metrics import Metric, Tell, quiet
 from millrace.ledger.domain.names import Ledger, bucket_end
@@ -18,7 +21,10 @@ from millrace.ledger.domain.page import MAX_PAGE_BYTES, Draft, Origin, Page, Rec
 from millrace.ledger.ports import Claims, Log, Run, State, Together
 
 CLAIM_TRIES = 6
+FAST_TRIES = 1
+"""Lost puts after which a writer waits in line."""
 APPEND_TRIES = 40
+"""Lost puts after which a writer gives up where there is no line."""
 BIG_WINNER_BYTES = 4_096
 LONG_SEARCH_PAGES = 64
 
@@ -39,66 +45,6 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class _Placed:
-    position: int
-    digest: bytes
-    time_ms: int
-    fresh: bool
-    body: bytes | None
-
-
-@dataclass(slots=True)
-class _Search:
-    """What one commit still has to place, and how far it has looked for it.
-
-    For every id in `todo`, each page in (`seen[id]`, `at`] has been examined.
-    """
-
-    todo: dict[str, Draft]
-    seen: dict[str, int]
-    wanted: dict[str, bytes]
-    """The digests in request order, if a conflict is to stop what comes after it; else empty."""
-    at: int
-    placed: dict[str, _Placed] = field(default_factory=dict)
-    examined: int = 0
-
-    def examine(self, page: Page) -> None:
-        for offset, record in enumerate(page.records):
-            if self.todo.pop(record.id, None) is not None:
-                self._place(record, page.first + offset, page.time_ms, fresh=False)
-        self.examined += 1
-        self._pass(page.end)
-
-    def examine_run(self, run: Run) -> bool:
-        """Examine what follows `at` without a hole; False when the run had nothing new."""
-        moved = False
-        for page in run.pages:
-            if page.first <= self.at:
-                continue
-            if page.first != self.at + 1:
-                break
-            self.examine(page)
-            moved = True
-        return moved
-
-    def won(self, page: Page) -> None:
-        for offset, record in enumerate(page.records):
-            del self.todo[record.id]
-            self._place(record, page.first + offset, page.time_ms, fresh=True)
-        self._pass(page.end)
-
-    def _place(self, record: Record, position: int, time_ms: int, *, fresh: bool) -> None:
-        self.placed[record.id] = _Placed(position, record.digest, time_ms, fresh, record.body)
-        if self.wanted and record.digest != self.wanted[record.id]:
-            _drop_after(record.id, self.wanted, self.todo)
-
-    def _pass(self, end: int) -> None:
-        self.at = end
-        if self.todo:
-            self.at = max(self.at, min(self.seen[id_] for id_ in self.todo))
-
-
-@dataclass(frozen=True, slots=True)
 class Commit:
     claims: Claims
     log: Log
@@ -110,6 +56,7 @@ class Commit:
     pause: Callable[[int], None]
     """Wait a little before try number n; jitter and scale belong to whoever wires it."""
     tell: Tell = quiet
+    line: WaitInLine | None = None
 
     def __call__(
         self, ledger: Ledger, drafts: Sequence[Draft], origin: Origin, *, stop_at_conflict: bool = False
@@ -133,11 +80,11 @@ class Commit:
         wanted = {id_: draft.digest for id_, draft in todo.items()} if stop_at_conflict else {}
         for id_ in foreign:
             todo.pop(id_, None)
-            _drop_after(id_, wanted, todo)
+            drop_after(id_, wanted, todo)
         if todo:
-            search = _Search(todo, seen, wanted, at=min(seen[id_] for id_ in todo))
+            search = Search(todo, seen, wanted, at=min(seen[id_] for id_ in todo), nonce=self.nonce())
             if run is not None:
-                search.examine_run(run)
+                search.examine_all(run.pages)
             self._resolve(ledger, search, created)
             self._append(ledger, search, origin)
             placed = search.placed
@@ -149,7 +96,7 @@ class Commit:
         """The page end to start from, and whether to read forward from it while claiming."""
         known = self.heads.recall(ledger)
         if known is not None and known[1] <= USABLE_MS:
-            return known[0], known[1] > FRESH_MS
+            return known[0], known[1] > FRESH_MS or self.heads.is_shared(ledger)
         hint = self.state.marks(ledger).hint if known is None else known[0]
         head = find_head(self.log, ledger, hint)
         self.heads.remember(ledger, head)
@@ -173,7 +120,7 @@ class Commit:
             pending = [id_ for id_ in pending if id_ in claimed.failed]
             if not pending:
                 return created, run
-            self.tell(Metric.CLAIMS_RETRIED, ledger, len(pending))
+            self.tell(ledger, {Metric.CLAIMS_RETRIED: len(pending)})
         raise Throttled("Storage is throttled; nothing of this request was committed. Send the same ids again later.")
 
     def _adopt_claims(self, ledger: Ledger, existed: list[str], seen: dict[str, int]) -> list[str]:
@@ -188,52 +135,55 @@ class Commit:
             seen[id_] = claims[id_].seen
         return foreign
 
-    def _resolve(self, ledger: Ledger, search: _Search, created: set[str]) -> None:
+    def _resolve(self, ledger: Ledger, search: Search, created: set[str]) -> None:
         """Look for the ids that were claimed before: one page first, where a retry finds it, then up to the head."""
         limit: int | None = 1
         at_head = False
         while search.todo.keys() - created and not at_head:
-            at_head = self._read_on(ledger, search, limit)
+            at_head = read_on(self.log, ledger, search, limit)
             limit = None
             if search.examined >= LONG_SEARCH_PAGES:
                 self._move_seen(ledger, search, created)
 
-    def _read_on(self, ledger: Ledger, search: _Search, limit: int | None = None) -> bool:
-        """Examine the next pages; True when they reached the head."""
-        run = self.log.read(ledger, search.at, limit)
-        moved = search.examine_run(run)
-        return not moved or (not run.more and search.at < bucket_end(search.at))
-
-    def _move_seen(self, ledger: Ledger, search: _Search, created: set[str]) -> None:
+    def _move_seen(self, ledger: Ledger, search: Search, created: set[str]) -> None:
         missing = [id_ for id_ in search.todo if id_ not in created and search.seen[id_] < search.at]
         if missing:
             self.claims.advance(ledger, missing, search.at)
         search.examined = 0
 
-    def _append(self, ledger: Ledger, search: _Search, origin: Origin) -> None:
+    def _append(self, ledger: Ledger, search: Search, origin: Origin) -> None:
         losses = 0
         while search.todo:
+            if self.line is not None and (losses >= FAST_TRIES or self.heads.is_busy(ledger)):
+                self.line(ledger, search, origin)
+                break
             page = self._next_page(search, origin)
             if page.first == 1:
                 self.state.register(ledger)
             winner = self.log.append(ledger, page)
             if winner is None or winner.nonce == page.nonce:
-                search.won(page)
+                search.examine(page)
                 losses = 0
                 continue
             losses += 1
-            self.tell(Metric.PUTS_LOST, ledger, 1)
+            self.heads.note_shared(ledger)
+            self.tell(ledger, {Metric.PUTS_LOST: 1})
             if losses >= APPEND_TRIES:
-                self.tell(Metric.COMMITS_GIVEN_UP, ledger, 1)
+                self.tell(ledger, {Metric.COMMITS_GIVEN_UP: 1})
                 raise Contention("Too many writers on this ledger; send the same ids again.")
             search.examine(winner)
             if losses >= 2 or _weight(winner) > BIG_WINNER_BYTES:
-                while search.todo and not self._read_on(ledger, search):
-                    pass
-                self.pause(losses)
+                self._catch_up(ledger, search, losses)
         self.heads.remember(ledger, search.at)
 
-    def _next_page(self, search: _Search, origin: Origin) -> Page:
+    def _catch_up(self, ledger: Ledger, search: Search, losses: int) -> None:
+        """Read up to the head. Whoever waits does it before: afterwards the head would be old again."""
+        if self.line is None:
+            self.pause(losses)
+        while search.todo and not read_on(self.log, ledger, search):
+            pass
+
+    def _next_page(self, search: Search, origin: Origin) -> Page:
         first = search.at + 1
         room, weight, records = bucket_end(first) - search.at, 0, list[Record]()
         for draft in search.todo.values():
@@ -241,20 +191,14 @@ class Commit:
             if len(records) == room or (records and weight > MAX_PAGE_BYTES):
                 break
             records.append(Record(draft.id, draft.digest, draft.body, draft.partitions))
-        return Page(first, tuple(records), self.clock(), origin, self.nonce())
-
-
-def _drop_after(id_: str, wanted: dict[str, bytes], todo: dict[str, Draft]) -> None:
-    order = list(wanted)
-    for later in order[order.index(id_) + 1 :] if wanted else ():
-        todo.pop(later, None)
+        return Page(first, tuple(records), self.clock(), origin, search.nonce)
 
 
 def _weight(page: Page) -> int:
     return sum(len(record.body or b"") for record in page.records)
 
 
-def _outcome(draft: Draft, placed: _Placed | None) -> Outcome:
+def _outcome(draft: Draft, placed: Placed | None) -> Outcome:
     if placed is None or placed.digest != draft.digest:
         return Outcome(None)
     return Outcome(placed.position, placed.time_ms, placed.fresh, None if placed.fresh else placed.body)

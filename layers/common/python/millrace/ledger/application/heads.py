@@ -13,6 +13,10 @@ FRESH_MS = 1_000
 """A head this young is tried without reading forward first."""
 USABLE_MS = 30_000
 """An older one is looked up again instead of read forward from."""
+SHARED_MS = 2_000
+"""For so long after a lost put others are taken to write too: the log is read forward while claiming."""
+BUSY_MS = 1_000
+"""For so long after a wait in line the ledger is taken for busy: a writer waits in line at once."""
 REMEMBERED = 4_096
 
 
@@ -22,6 +26,8 @@ class Heads:
 
     clock: Callable[[], int]
     _ends: OrderedDict[str, tuple[int, int]] = field(default_factory=OrderedDict)
+    _shared: dict[str, int] = field(default_factory=dict)
+    _busy: dict[str, int] = field(default_factory=dict)
 
     def recall(self, ledger: Ledger) -> tuple[int, int] | None:
         """The remembered page end and its age in ms."""
@@ -39,6 +45,29 @@ class Heads:
             self._ends.move_to_end(ledger.name)
             while len(self._ends) > REMEMBERED:
                 self._ends.popitem(last=False)
+
+    def note_shared(self, ledger: Ledger) -> None:
+        """Somebody else writes to this ledger too."""
+        self._note_now(self._shared, ledger)
+
+    def is_shared(self, ledger: Ledger) -> bool:
+        return self.clock() - self._shared.get(ledger.name, -SHARED_MS) < SHARED_MS
+
+    def note_busy(self, ledger: Ledger) -> None:
+        """Writers of this ledger wait in line."""
+        self._note_now(self._busy, ledger)
+
+    def note_calm(self, ledger: Ledger) -> None:
+        """Nobody else waited: the next writer need not wait either."""
+        self._busy.pop(ledger.name, None)
+
+    def is_busy(self, ledger: Ledger) -> bool:
+        return self.clock() - self._busy.get(ledger.name, -BUSY_MS) < BUSY_MS
+
+    def _note_now(self, noted: dict[str, int], ledger: Ledger) -> None:
+        if len(noted) >= REMEMBERED:
+            noted.clear()
+        noted[ledger.name] = self.clock()
 
 
 def newest(log: Log, heads: Heads, ledger: Ledger, hint: int) -> int:

@@ -11,6 +11,7 @@ MillraceError
 └── Unavailable              503 server_error; the outcome may be unknown, a retry under the same ids is safe
     ├── Contention           503 server_error; other writers kept winning
     └── Throttled            429 rate_limited; storage asked to slow down
+        └── LedgerBusy       429 rate_limited; more requests wait for one ledger than it can take
 """
 
 from __future__ import annotations
@@ -86,3 +87,7 @@ class Throttled(Unavailable):
     """Storage asked to slow down."""
 
     status, code, retry_after_ms = 429, "rate_limited", 1000
+
+
+class LedgerBusy(Throttled):
+    """More requests wait for this ledger than it can take soon."""

@@ -15,6 +15,10 @@ class Metric(StrEnum):
     PUTS_LOST = "PutsLost"
     CLAIMS_RETRIED = "ClaimsRetried"
     COMMITS_GIVEN_UP = "CommitsGivenUp"
+    REQUESTS_WAITED = "RequestsWaited"
+    WAITED_MS = "WaitedMilliseconds"
+    PAGES_LED = "PagesLed"
+    EVENTS_LED = "EventsLed"
     DELIVERIES = "Deliveries"
     DRAINS_FAILED = "DrainsFailed"
     EVENTS_ARCHIVED = "EventsArchived"
@@ -29,6 +33,10 @@ MEANINGS: Mapping[Metric, str] = {
     Metric.PUTS_LOST: "Pages that could not be put because another writer was first. The writer tries again.",
     Metric.CLAIMS_RETRIED: "Claims that had to be sent again because storage did not answer for them.",
     Metric.COMMITS_GIVEN_UP: "Requests that lost to other writers too often; the caller is asked to send them again.",
+    Metric.REQUESTS_WAITED: "Requests that waited in a busy ledger's waiting room, or led it.",
+    Metric.WAITED_MS: "How long those requests waited, all together, in milliseconds.",
+    Metric.PAGES_LED: "Pages that a leader put for itself and for requests that waited.",
+    Metric.EVENTS_LED: "Events in those pages.",
     Metric.DELIVERIES: "Attempts to deliver an event to a target, by what came of them.",
     Metric.DRAINS_FAILED: "Drains that storage interrupted. The target is tried again within minutes.",
     Metric.EVENTS_ARCHIVED: "Events that were written into the archive.",
@@ -36,9 +44,9 @@ MEANINGS: Mapping[Metric, str] = {
     Metric.EVENTS_PRUNED_UNARCHIVED: "Events whose bodies were pruned before they were archived. This must stay 0.",
 }
 
-Tell = Callable[[Metric, Ledger, int], None]
+Tell = Callable[[Ledger, Mapping[Metric, int]], None]
 """How the core tells what happened in a ledger, and how often."""
 
 
-def quiet(_metric: Metric, _ledger: Ledger, _count: int) -> None:
+def quiet(_ledger: Ledger, _counts: Mapping[Metric, int]) -> None:
     """The default: nobody listens."""

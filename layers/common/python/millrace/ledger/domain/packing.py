@@ -10,8 +10,9 @@ import struct
 import zlib
 from collections.abc import Sequence
 
+from millrace.ledger.domain.binary import Reader, text
 from millrace.ledger.domain.canonical import DIGEST_BYTES
-from millrace.ledger.domain.page import Record
+from millrace.ledger.domain.page import Origin, Part, Record
 
 RAW, DEFLATED = b"\x01", b"\x02"
 WRITE_UNIT = 1024
@@ -65,6 +66,24 @@ def unpack(packed: bytes) -> tuple[Record, ...]:
         start = digests_at + DIGEST_BYTES * row
         records.append(Record(ids[row], raw[start : start + DIGEST_BYTES], body, tuple(names[n] for n in named)))
     return tuple(records)
+
+
+def pack_parts(parts: Sequence[Part]) -> bytes:
+    """u16 parts, u16 origins; of each origin two texts; of each part u16 count, u16 origin, and its nonce as a text."""
+    numbers: dict[Origin, int] = {}
+    rows = [(part.count, numbers.setdefault(part.origin, len(numbers)), part.nonce) for part in parts]
+    packed = [struct.pack("<HH", len(rows), len(numbers))]
+    packed += [text(name.encode()) for origin in numbers for name in (origin.client_id, origin.connection)]
+    packed += [struct.pack("<HH", count, origin) + text(nonce) for count, origin, nonce in rows]
+    return b"".join(packed)
+
+
+def unpack_parts(packed: bytes) -> tuple[Part, ...]:
+    reader = Reader(packed)
+    parts, origins = reader.take("<HH")
+    known = [Origin(reader.text().decode(), reader.text().decode()) for _ in range(origins)]
+    rows = [(*reader.take("<HH"), reader.text()) for _ in range(parts)]
+    return tuple(Part(count, known[origin], nonce) for count, origin, nonce in rows)
 
 
 def _columns(records: Sequence[Record]) -> bytes:

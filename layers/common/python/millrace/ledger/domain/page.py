@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice, repeat
 
 MAX_PAGE_BYTES = 350_000
 """Of packed records; DynamoDB takes items of 400 KB."""
@@ -46,6 +47,20 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """Neighbouring records of a page that one request brought: how many, from whom, and that request's nonce."""
+
+    count: int
+    origin: Origin
+    nonce: bytes
+
+    @property
+    def weight(self) -> int:
+        """At least what packing adds for it: a page of many small requests must fit, too."""
+        return 10 + len(self.origin.client_id.encode()) + len(self.origin.connection.encode()) + len(self.nonce)
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """Positions `first` to `end`, immutable but for pruning, which raises `revision`."""
 
@@ -55,14 +70,24 @@ class Page:
     origin: Origin
     nonce: bytes
     revision: int = 0
+    parts: tuple[Part, ...] = ()
+    """Of a page that holds several requests, in order of its records. Without parts the page is one request's."""
 
     @property
     def end(self) -> int:
         return self.first + len(self.records) - 1
 
     def events(self) -> Iterator[Event]:
-        for offset, record in enumerate(self.records):
-            yield Event(self.first + offset, record, self.time_ms, self.origin)
+        for offset, (record, part) in enumerate(zip(self.records, self._brought(), strict=True)):
+            yield Event(self.first + offset, record, self.time_ms, part.origin, part.nonce)
+
+    def event(self, position: int) -> Event:
+        return next(islice(self.events(), position - self.first, None))
+
+    def _brought(self) -> Iterator[Part]:
+        """For each record the part it is in."""
+        for part in self.parts or (Part(len(self.records), self.origin, self.nonce),):
+            yield from repeat(part, part.count)
 
     def emptied(self, positions: Iterable[int]) -> Page:
         """The same page without the bodies at `positions`."""
@@ -82,6 +107,8 @@ class Event:
     record: Record
     time_ms: int
     origin: Origin
+    nonce: bytes = b""
+    """Of the request that brought it."""
 
 
 def contiguous(pages: Iterable[Page], after: int) -> Iterator[Page]:

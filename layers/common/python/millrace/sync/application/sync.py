@@ -137,7 +137,7 @@ def _merge(answers: Iterable[IndexRows], start: int, indexed: int) -> tuple[list
 
 
 def _event(page: Page, position: int) -> Event:
-    return Event(position, page.records[position - page.first], page.time_ms, page.origin)
+    return page.event(position)
 
 
 def _matching(pages: Iterable[Page], partitions: Collection[str] | None, start: int, through: int) -> list[Event]:

@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from millrace.ledger.adapters.aws_errors import applied, condition_failed, translated
 from millrace.ledger.adapters.dynamodb.batch import Item, get_all
 from millrace.ledger.domain.names import Ledger, bucket_of
-from millrace.ledger.domain.packing import pack, unpack
+from millrace.ledger.domain.packing import pack, pack_parts, unpack, unpack_parts
 from millrace.ledger.domain.page import Origin, Page
 from millrace.ledger.ports import Run, Together
 
@@ -105,6 +105,9 @@ def _item(ledger: Ledger, page: Page) -> dict[str, Any]:
     if page.origin.connection:
         item["x"] = {"S": page.origin.connection}
     overhead = 64 + len(_bucket_key(ledger, 0)) + len(page.origin.client_id) + len(page.origin.connection)
+    if page.parts:
+        item["p"] = {"B": pack_parts(page.parts)}
+        overhead += len(item["p"]["B"])
     item["e"] = {"B": pack(page.records, overhead)}
     return item
 
@@ -117,4 +120,5 @@ def _page(item: Item) -> Page:
         origin=Origin(item["o"]["S"], item.get("x", {}).get("S", "")),
         nonce=item["n"]["B"],
         revision=int(item["r"]["N"]),
+        parts=unpack_parts(item["p"]["B"]) if "p" in item else (),
     )
