@@ -10,6 +10,7 @@ from functools import partial
 from rich.console import Console
 
 from tests.bench import (
+    busy,
     cold_start,
     costs,
     cpu,
@@ -26,6 +27,7 @@ from tests.bench import (
 
 SECTIONS: Mapping[str, Callable[[], report.Section]] = {
     "costs": costs.run,
+    "busy": busy.run,
     "cpu": cpu.run,
     "packing": packing.run,
     "cold_start": cold_start.run,
