@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
@@ -98,8 +98,8 @@ class Hall:
         def clock() -> int:
             return self.now_ms
 
-        def tell(_ledger: Ledger, counts: object) -> None:
-            self.counted |= counts  # type: ignore[operator]
+        def tell(_ledger: Ledger, counts: Mapping[Metric, int]) -> None:
+            self.counted.update(counts)
 
         heads = Heads(clock)
         if busy:
