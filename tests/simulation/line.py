@@ -17,7 +17,7 @@ from millrace.ledger.application.wait_in_line import WaitInLine
 from millrace.ledger.domain import waiting as waiting_module
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.domain.page import Draft, Origin
-from millrace.ledger.domain.waiting import Notice
+from millrace.ledger.domain.waiting import Notice, Waiting
 from tests.simulation.room import FaultyBoard, FaultyRoom, RecordedBoard, RecordedRoom
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.tables import FaultyClaims, FaultyLog, FaultyState, Process, Tables
@@ -108,7 +108,13 @@ class Line:
             return self.scheduler.now() + skew
 
         log, state = FaultyLog(process, self.tables.log), FaultyState(process, self.tables.state)
-        room, board = FaultyRoom(process, self.room), FaultyBoard(process, self.board)
+
+        def may_clear(ledger: Ledger, nonce: bytes) -> bool:
+            row = self.room.left.get((ledger.name, nonce))
+            ended = row is not None and (clock() >= row.ends_ms or self._is_done(ledger, row))
+            return ended or nonce.startswith(number)
+
+        room, board = FaultyRoom(process, self.room, may_clear), FaultyBoard(process, self.board)
         lead = Lead(room=room, board=board, log=log, state=state, together=process.together, clock=clock, nonce=nonce)
         nap = lambda _ms: self.scheduler.pause()  # noqa: E731
         line = WaitInLine(room=room, board=board, lead=lead, log=log, heads=heads, clock=clock, nap=nap)
@@ -123,6 +129,17 @@ class Line:
             pause=lambda _attempt: self.scheduler.pause(),
             line=line if self.exists else None,
         )
+
+    def _is_done(self, ledger: Ledger, row: Waiting) -> bool:
+        """Each event is in the log, up to the conflict that stops the request, if one does."""
+        pages = self.tables.log.pages.get(ledger.name, {}).values()
+        digests = {record.id: record.digest for page in pages for record in page.records}
+        for draft in row.drafts:
+            if draft.id not in digests:
+                return False
+            if row.stops and digests[draft.id] != draft.digest:
+                return True
+        return True
 
     def of(self, nonce: bytes) -> Sent:
         return self.sent[number_of(nonce)]

@@ -9,6 +9,7 @@ from millrace.ledger.adapters.memory_room import MemoryBoard, MemoryRoom
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.domain.receipts import pack, unpack
 from millrace.ledger.domain.waiting import Notice, Waiting
+from tests.simulation.history import broken
 from tests.simulation.tables import Process
 
 STALE = 0.15
@@ -41,6 +42,7 @@ class FaultyRoom:
 
     process: Process
     inner: RecordedRoom
+    may_clear: Callable[[Ledger, bytes], bool]
 
     def leave(self, ledger: Ledger, request: Waiting) -> None:
         self.process.call(lambda: self.inner.leave(ledger, request))
@@ -57,6 +59,8 @@ class FaultyRoom:
         return rows
 
     def clear(self, ledger: Ledger, nonces: Sequence[bytes]) -> None:
+        for nonce in nonces:
+            broken(not self.may_clear(ledger, nonce), "a request was cleared before it was done:", nonce)
         cleared = [nonce for nonce in nonces if not self._unlucky()]
         self.process.call(lambda: self.inner.clear(ledger, cleared))
         self._late(lambda: self.inner.clear(ledger, cleared))

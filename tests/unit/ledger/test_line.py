@@ -99,7 +99,7 @@ class Hall:
             return self.now_ms
 
         def tell(_ledger: Ledger, counts: Mapping[Metric, int]) -> None:
-            self.counted |= counts
+            self.counted.update(counts)
 
         heads = Heads(clock)
         if busy:

@@ -92,7 +92,7 @@ def deployment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             monkeypatch.setenv(name, "test")
         tables = create_tables(client_for(None))
-        for name in ("claims", "log", "state", "index", "connections", "diagnostics"):
+        for name in ("claims", "log", "state", "index", "connections", "diagnostics", "waiting"):
             monkeypatch.setenv(f"{name.upper()}_TABLE", getattr(tables, name))
         sqs = boto3.client("sqs", region_name="us-east-1")
         for queue in ("INDEX", "WAKE", "ARCHIVE"):
