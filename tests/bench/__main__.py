@@ -11,6 +11,7 @@ from rich.console import Console
 
 from tests.bench import (
     busy,
+    busy_http,
     cold_start,
     costs,
     cpu,
@@ -28,6 +29,7 @@ from tests.bench import (
 SECTIONS: Mapping[str, Callable[[], report.Section]] = {
     "costs": costs.run,
     "busy": busy.run,
+    "busy_http": busy_http.run,
     "cpu": cpu.run,
     "packing": packing.run,
     "cold_start": cold_start.run,
