@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 from standardwebhooks import Webhook
+from standardwebhooks.webhooks import WebhookVerificationError
 
 from tests.e2e.api import item, log_lines
 from tests.e2e.conftest import Hub
@@ -194,15 +195,25 @@ def test_webhooks_are_signed_and_a_replaced_secret_signs_on_for_a_while(tenant: 
         tenant.until(lambda: len(one.posts) == 2)
         told = tenant.put("a", url=f"{one.url}/hook?x=1", mode="webhook", signing_secret=secret("b"))
         assert told["signing_secrets"] == 2
-        tenant.ingest("e3")
-        tenant.until(lambda: len(one.posts) == 3)
-    first, second, third = one.posts
-    for posted in (first, second):
-        assert Webhook(secret("a")).verify(posted.body, posted.headers)["text"] == "é"
+        ids = ["e1", "e2"]
+        while not signs(one.posts[-1], "b"):  # a drain that began before goes on with what it began with
+            ids.append(f"e{len(ids) + 1}")
+            assert len(ids) < 20
+            tenant.ingest(ids[-1])
+            tenant.until(lambda: len(one.posts) == len(ids))
+    assert all(signs(posted, "a") for posted in one.posts)
+    for posted in one.posts[:2]:
+        assert json.loads(posted.body)["text"] == "é"
         assert (posted.path, posted.headers["authorization"]) == ("/hook?x=1", "Basic abc")
-    for old_or_new in ("a", "b"):
-        Webhook(secret(old_or_new)).verify(third.body, third.headers)
-    assert [posted.headers["webhook-id"] for posted in one.posts] == ["e1", "e2", "e3"]
+    assert [posted.headers["webhook-id"] for posted in one.posts] == ids
+
+
+def signs(posted: Posted, name: str) -> bool:
+    try:
+        Webhook(secret(name)).verify(posted.body, posted.headers)
+    except WebhookVerificationError:
+        return False
+    return True
 
 
 def test_one_hub_delivers_to_another(stack: Hub) -> None:
