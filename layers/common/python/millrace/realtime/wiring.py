@@ -35,9 +35,8 @@ def publish() -> Publish:
 @cache
 def take_events() -> TakeEvents:
     from millrace.realtime.application.take_events import TakeEvents
-    from millrace.realtime.doors.validate import validate
 
-    return TakeEvents(validate, publish(), realtime_state())
+    return TakeEvents(publish(), realtime_state())
 
 
 @cache

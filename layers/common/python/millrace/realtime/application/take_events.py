@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.errors import Unavailable
@@ -36,13 +35,11 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class TakeEvents:
-    validate: Callable[[Any], Valid | Invalid]
     publish: Publish
     counters: Counters
 
-    def __call__(self, identity: Identity, events: Sequence[Any]) -> Taken:
+    def __call__(self, identity: Identity, verdicts: Sequence[Valid | Invalid]) -> Taken:
         """What is stored is stored: counters that cannot be reached are behind, and nothing else is wrong."""
-        verdicts = [self.validate(event) for event in events]
         published = iter(self.publish(identity, [verdict for verdict in verdicts if isinstance(verdict, Valid)]))
         results = [next(published) if isinstance(verdict, Valid) else verdict for verdict in verdicts]
         taken = Taken(results, counted=True)

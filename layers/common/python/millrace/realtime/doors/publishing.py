@@ -8,6 +8,7 @@ from millrace.ledger.domain.errors import Forbidden
 from millrace.ledger.domain.metrics import Metric
 from millrace.realtime.application.publish import Published
 from millrace.realtime.doors.answers import invalid, published
+from millrace.realtime.doors.validate import validate
 from millrace.runtime import observe
 from millrace.runtime.http import Request, Response, to_json
 from millrace.runtime.requests import events_of
@@ -21,7 +22,7 @@ MAX_SHOWN = 256
 def publish(take: TakeEvents, request: Request) -> Response:
     identity = request.identity()
     sent, is_batch = events_of(request.json())
-    taken = take(identity, sent)
+    taken = take(identity, [validate(event) for event in sent])
     _observe(taken, identity.tenant)
     request.noted.update(emitted=taken.emitted, invalid=taken.invalid, deduped=taken.deduped)
     answers = [
