@@ -74,7 +74,7 @@ FIRST_REQUEST: Mapping[str, str] = {
     },
 }
 """What a first request imports. A function that is not listed imports what it would load before a snapshot."""
-TABLES = ("CLAIMS", "LOG", "STATE", "INDEX", "CONNECTIONS", "DIAGNOSTICS", "DELIVERY")
+TABLES = ("CLAIMS", "LOG", "STATE", "WAITING", "INDEX", "CONNECTIONS", "DIAGNOSTICS", "DELIVERY")
 ENVIRONMENT: Mapping[str, str] = {
     "AWS_DEFAULT_REGION": "us-east-1",
     "AWS_ACCESS_KEY_ID": "bench",
