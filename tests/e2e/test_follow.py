@@ -20,7 +20,7 @@ from tests.e2e.conftest import Hub
 from tests.e2e.processes import function_processes
 
 SUBMITTERS = 20
-EVENTS = int(os.environ.get("MILLRACE_STORM_EVENTS", "200"))
+EVENTS = int(os.environ.get("MILLRACE_STORM_EVENTS", "100"))
 SEEDS = [int(seed) for seed in os.environ.get("MILLRACE_STORM_SEEDS", "1,2").split(",")]
 DEADLINE = 150
 QUICK = Settings(first_pause=0.05, longest_pause=0.5)

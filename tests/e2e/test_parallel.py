@@ -18,7 +18,7 @@ from tests.e2e.conftest import Hub
 from tests.e2e.processes import function_processes
 
 CLIENTS = 16
-EVENTS = int(os.environ.get("MILLRACE_PARALLEL_EVENTS", "5000"))
+EVENTS = int(os.environ.get("MILLRACE_PARALLEL_EVENTS", "1000"))
 COPIES = 3
 """How many of the clients post each event."""
 BATCH = 100
@@ -105,7 +105,7 @@ def a_killer(hub: Hub) -> Iterator[list[int]]:
 
 
 def test_s10_killing_functions_at_any_moment_loses_and_doubles_nothing(stack: Hub) -> None:
-    ids = [f"k{number}" for number in range(EVENTS // 5)]
+    ids = [f"k{number}" for number in range(EVENTS // 2)]
     with a_killer(stack) as killed:
         views = run_clients(stack, "killed", ids)
     assert killed

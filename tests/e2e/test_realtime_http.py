@@ -16,7 +16,7 @@ from tests.e2e.conftest import Hub
 from tests.e2e.test_socket import opened
 
 EVENTS = "/v1/realtime/events"
-SESSIONS = int(os.environ.get("MILLRACE_SESSIONS", "100"))
+SESSIONS = int(os.environ.get("MILLRACE_SESSIONS", "30"))
 
 
 def event(id_: str, session: str, second: int = 0, **changes: Any) -> dict[str, Any]:

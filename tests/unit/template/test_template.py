@@ -254,8 +254,9 @@ def test_a_named_origin_may_use_every_method_there_is_a_route_for() -> None:
 
 
 @pytest.mark.parametrize("function", API_FUNCTIONS)
-def test_an_api_function_starts_from_a_snapshot(function: str) -> None:
-    assert functions()[function]["Properties"]["SnapStart"] == {"ApplyOn": "PublishedVersions"}
+def test_an_api_function_starts_from_a_snapshot_only_if_asked_to(function: str) -> None:
+    assert functions()[function]["Properties"]["SnapStart"] == {"ApplyOn": {"Ref": "SnapStart"}}
+    assert template()["Parameters"]["SnapStart"]["Default"] == "None"
 
 
 @pytest.mark.parametrize("function", API_FUNCTIONS)
