@@ -41,7 +41,8 @@ class Scheduler:
             self.steps += 1
             if self.steps > limit:
                 raise AssertionError("the simulation does not end: an actor makes no progress")
-            self._admit()
+            if self._late:
+                self._admit()
             if not self._ready:
                 continue
             if current not in self._ready or self.rng.random() > self.stickiness:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.simulation.planted import Bug
 from tests.simulation.planted_announce import ANNOUNCE_BUGS
-from tests.simulation.test_simulation import PACKAGE, plant, soak
+from tests.simulation.test_simulation import PACKAGE, plant, search, soak
 
 SEEDS = 1_000
 PLANTED_SEEDS = 10_000
@@ -28,7 +28,7 @@ def test_the_same_seed_gives_the_same_history_of_announcements() -> None:
 
 @pytest.mark.parametrize("bug", ANNOUNCE_BUGS, ids=lambda bug: bug.rule)
 def test_a_planted_bug_in_announcing_is_caught(bug: Bug, tmp_path: Path) -> None:
-    run = soak(plant(bug, tmp_path), "--seeds", str(PLANTED_SEEDS), scenario="announce")
+    run = search(plant(bug, tmp_path), PLANTED_SEEDS, scenario="announce")
     assert run.returncode == 1, f"nobody noticed that this no longer holds: {bug.rule}"
     assert "A promise is broken: seed" in run.stderr, run.stderr
     assert "--scenario announce'" in run.stderr

@@ -17,8 +17,9 @@ PACKAGE = ROOT / "layers/common/python/millrace"
 SEEDS = 10_000
 PLANTED_SEEDS = 40_000
 RARE = {
-    "ids claimed a moment ago count for where the search starts": 2_000,
-    "pruning overwrites only the revision it read": 2_000,
+    "ids claimed a moment ago count for where the search starts": 2_700,
+    "pages never cross the end of a bucket": 1_000,
+    "pruning overwrites only the revision it read": 8_000,
 }
 """Bugs that few histories show: the search for them begins shortly before one that does, and goes on as far."""
 
@@ -28,6 +29,11 @@ def soak(path: Path, *arguments: str, scenario: str = "ledger") -> subprocess.Co
     command = [sys.executable, "-m", "tests.simulation.soak", "--scenario", scenario, *arguments]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(path), str(ROOT)))}
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+
+def search(path: Path, seeds: int, first: int = 0, scenario: str = "ledger") -> subprocess.CompletedProcess[str]:
+    """For one seed that fails: most are among the first, where a second process would only be in the way."""
+    return soak(path, "--seeds", str(seeds), "--first", str(first), "--jobs", "1", scenario=scenario)
 
 
 def test_every_promise_holds_on_every_seed() -> None:
@@ -58,7 +64,7 @@ def test_rare_bugs_are_bugs() -> None:
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.rule)
 def test_a_planted_bug_is_caught(bug: Bug, tmp_path: Path) -> None:
-    run = soak(plant(bug, tmp_path), "--seeds", str(PLANTED_SEEDS), "--first", str(RARE.get(bug.rule, 0)))
+    run = search(plant(bug, tmp_path), PLANTED_SEEDS, first=RARE.get(bug.rule, 0))
     assert run.returncode == 1, f"nobody noticed that this no longer holds: {bug.rule}"
     assert "A promise is broken: seed" in run.stderr, run.stderr
     assert "replay it: make soak SEEDS=1 ARGS='--first" in run.stderr
