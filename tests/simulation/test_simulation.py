@@ -20,6 +20,8 @@ SEEDS = 10_000
 PLANTED_SEEDS = 40_000
 RARE = {
     "a chain has no hole": 800,
+    "a receipt's positions begin where the part begins": 300,
+    "a subscription is forgotten only after its connection is closed": 300,
     "ids claimed a moment ago count for where the search starts": 2_700,
     "pages never cross the end of a bucket": 1_000,
     "pruning overwrites only the revision it read": 8_000,
