@@ -15,13 +15,14 @@ from tests.e2e.api import item
 from tests.e2e.conftest import Hub
 from tests.e2e.lake import archived, done, eventually, operator, sent, session_event
 from tests.e2e.test_readme import ROOT
+from tests.jobs.conftest import QUICK_ARGUMENTS
 
 
 def run(hub: Hub, folder: Path, job: str, *options: str) -> str:
     hub.stack.write(folder / ".local")
     paths = (ROOT, ROOT / "layers/common/python", ROOT / "clients/python")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}
-    command = [sys.executable, "-m", f"glue_jobs.{job}", "--memory", "1g", *options]
+    command = [sys.executable, "-m", f"glue_jobs.{job}", "--memory", "1g", *QUICK_ARGUMENTS, *options]
     ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr[-4000:]
     return ended.stderr

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import os
 import random
-from dataclasses import replace
+import shutil
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from glue_jobs.columns import SCHEMAS
+from glue_jobs.compact.run import PUBLISHED
 from glue_jobs.literal import literal_rows
 from glue_jobs.retain import transforms
 from glue_jobs.retain.main import main
@@ -104,18 +107,39 @@ class Log:
         return [event.position for page in pages for event in page.events() if event.record.body is not None]
 
 
-class Kept:
-    """A compacted lake of two ledgers in three objects, with its log."""
+@dataclass(frozen=True)
+class Compacted:
+    """A compacted lake of two ledgers in three objects; tests work on copies of its directory."""
 
-    def __init__(self, lake: Lake) -> None:
-        self.lake, self.log = lake, Log()
-        shared = [line(SYNC, "k3", 3, partitions=["p", "q"]), line(OTHER, "o1", 1, partitions=["p"])]
-        self.first = lake.archive([line(SYNC, f"k{n}", n, partitions=["p"]) for n in (1, 2)])
-        self.shared = lake.archive(shared)
-        self.last = lake.archive([line(SYNC, f"k{n}", n, partitions=["p"]) for n in (4, 5)])
+    lake: Lake
+    first: str
+    shared: str
+    last: str
+
+
+@pytest.fixture(scope="session")
+def compacted(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Compacted:
+    lake = Lake(spark, tmp_path_factory.mktemp("compacted"))
+    shared = [line(SYNC, "k3", 3, partitions=["p", "q"]), line(OTHER, "o1", 1, partitions=["p"])]
+    made = Compacted(
+        lake,
+        first=lake.archive([line(SYNC, f"k{n}", n, partitions=["p"]) for n in (1, 2)]),
+        shared=lake.archive(shared),
+        last=lake.archive([line(SYNC, f"k{n}", n, partitions=["p"]) for n in (4, 5)]),
+    )
+    assert lake.compact().outcome == PUBLISHED
+    return made
+
+
+class Kept:
+    """A copy of the compacted lake, with its log."""
+
+    def __init__(self, compacted: Compacted, root: Path) -> None:
+        shutil.copytree(compacted.lake.root, root)
+        self.lake, self.log = Lake(compacted.lake.spark, root, runs=itertools.count(2)), Log()
+        self.first, self.shared, self.last = compacted.first, compacted.shared, compacted.last
         self.log.commit(SYNC, [f"k{n}" for n in range(1, 6)], 5)
         self.log.commit(OTHER, ["o1"], 1)
-        lake.compact()
         self.request = RetentionRequest({SYNC: Release(5, 0, {"p": 4, "q": 2}), OTHER: Release(1)})
 
     def retain(
@@ -133,8 +157,8 @@ class Kept:
 
 
 @pytest.fixture
-def kept(spark: SparkSession, tmp_path: Path) -> Kept:
-    return Kept(Lake(spark, tmp_path / "lake"))
+def kept(compacted: Compacted, tmp_path: Path) -> Kept:
+    return Kept(compacted, tmp_path / "lake")
 
 
 AFTER = [(SYNC, 3), (SYNC, 5), (OTHER, 1)]

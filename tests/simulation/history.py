@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from millrace.ledger.application.commit import Outcome
 from millrace.ledger.domain.names import Ledger
-from millrace.ledger.domain.page import Draft, Page
+from millrace.ledger.domain.page import Draft, Event, Page
 from millrace.sync.domain.read import SyncPage
 from tests.simulation.tables import Tables
 
@@ -73,15 +73,17 @@ def broken(condition: object, *what: object) -> None:
 
 
 def check(history: History, tables: Tables, ledgers: Iterable[Ledger]) -> None:
-    logs = {ledger.name: chain(tables, ledger) for ledger in ledgers}
+    logs = {ledger.name: [event for page in chain(tables, ledger) for event in page.events()] for ledger in ledgers}
+    by_id = {name: {event.record.id: event for event in reversed(log)} for name, log in logs.items()}
+    by_position = {name: {event.position: event for event in log} for name, log in logs.items()}
     check_unique(tables, ledgers)
     for ledger in ledgers:
         broken(logs[ledger.name] and ledger.name not in tables.state.registry, "unregistered ledger", ledger.name)
     for answer in history.answers:
-        _check_answer(answer, logs[answer.ledger.name], tables)
+        _check_answer(answer, by_id[answer.ledger.name].get(answer.draft.id), tables)
     _check_order(history)
     for cycle in history.cycles:
-        _check_cycle(cycle, logs[cycle.ledger.name], history)
+        _check_cycle(cycle, by_position[cycle.ledger.name], history)
     _check_bodies(history, logs)
 
 
@@ -108,10 +110,9 @@ def check_unique(tables: Tables, ledgers: Iterable[Ledger]) -> None:
                 where[key] = place
 
 
-def _check_answer(answer: Answer, chain: Sequence[Page], tables: Tables) -> None:
+def _check_answer(answer: Answer, record: Event | None, tables: Tables) -> None:
     """What was acknowledged is there and stays; a conflict is only answered where there is one."""
     outcome, draft = answer.outcome, answer.draft
-    record = next((e for page in chain for e in page.events() if e.record.id == draft.id), None)
     if outcome.position is None:
         bound = tables.claims.items[answer.ledger.dedupe_scope, draft.id].ledger
         differs = answer.stopped or (record is not None and record.record.digest != draft.digest)
@@ -134,7 +135,7 @@ def _check_order(history: History) -> None:
             broken(wrong, "order: ", a.draft.id, "was answered before", b.draft.id, "was sent, yet stands after it")
 
 
-def _check_cycle(cycle: Cycle, chain: Sequence[Page], history: History) -> None:
+def _check_cycle(cycle: Cycle, known: Mapping[int, Event], history: History) -> None:
     """The pages of a cycle are the model's prefix: nothing missing, doubled, out of order or past the watermark."""
     if not cycle.pages:
         return
@@ -158,12 +159,11 @@ def _check_cycle(cycle: Cycle, chain: Sequence[Page], history: History) -> None:
         got += positions
         pruned = max(pruned, page.pruned_through or 0)
     broken(cycle.finished and reached != max(sync_to, cycle.since), "the last page does not end at sync_to")
-    _check_complete(cycle, chain, got, min(reached, sync_to), pruned)
+    _check_complete(cycle, known, got, min(reached, sync_to), pruned)
 
 
-def _check_complete(cycle: Cycle, chain: Sequence[Page], got: Sequence[int], through: int, pruned: int) -> None:
+def _check_complete(cycle: Cycle, known: Mapping[int, Event], got: Sequence[int], through: int, pruned: int) -> None:
     told = set(got)
-    known = {event.position: event for page in chain for event in page.events()}
     for page in cycle.pages:
         for event in page.events:
             committed = known.get(event.position)
@@ -180,14 +180,8 @@ def _check_complete(cycle: Cycle, chain: Sequence[Page], got: Sequence[int], thr
             )
 
 
-def _check_bodies(history: History, logs: dict[str, list[Page]]) -> None:
-    for name, chain in logs.items():
-        for page in chain:
-            for event in page.events():
-                gone = event.record.body is None
-                broken(
-                    gone and event.position > history.prunable.get(name, 0),
-                    "a body went too early:",
-                    name,
-                    event.position,
-                )
+def _check_bodies(history: History, logs: Mapping[str, Sequence[Event]]) -> None:
+    for name, log in logs.items():
+        for event in log:
+            early = event.record.body is None and event.position > history.prunable.get(name, 0)
+            broken(early, "a body went too early:", name, event.position)

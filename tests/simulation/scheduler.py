@@ -37,19 +37,22 @@ class Scheduler:
 
     def run(self, limit: int = 50_000) -> None:
         current: greenlet | None = None
-        while self._ready or self._late:
+        ready, random, choice, strides_ms = self._ready, self.rng.random, self.rng.choice, self.strides_ms
+        while ready or self._late:
             self.steps += 1
             if self.steps > limit:
                 raise AssertionError("the simulation does not end: an actor makes no progress")
-            self._admit()
-            if not self._ready:
+            if self._late:
+                self._admit()
+            if not ready:
                 continue
-            if current not in self._ready or self.rng.random() > self.stickiness:
-                current = self.rng.choice(self._ready)
-            self.clock_ms += self.rng.choice(self.strides_ms)
+            if current is None or random() > self.stickiness:
+                current = choice(ready)
+            self.clock_ms += choice(strides_ms)
             current.switch()
             if current.dead:
-                self._ready.remove(current)
+                ready.remove(current)
+                current = None
 
     def _admit(self) -> None:
         due = [item for item in self._late if item[0] <= self.steps or not self._ready]

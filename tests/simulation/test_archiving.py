@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from tests.simulation.planted import Bug
-from tests.simulation.test_simulation import PACKAGE, ROOT, plant
+from tests.simulation.test_simulation import assert_is_there, run
 
 SEEDS = 1_000
 PLANTED_SEEDS = 6_000
@@ -50,20 +47,19 @@ BUGS = (
 )
 
 
-def soak(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tests.simulation.archiving", *arguments]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(path), str(ROOT)))}
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+def soak(*arguments: str, bug: Bug | None = None) -> subprocess.CompletedProcess[str]:
+    return run("tests.simulation.archiving", *arguments, bug=bug)
 
 
 def test_every_position_is_archived_once_on_every_seed() -> None:
     """C3, C8: whatever fails or dies, and while retention prunes."""
-    run = soak(PACKAGE.parent, "--seeds", str(SEEDS))
-    assert run.returncode == 0, run.stderr
+    ended = soak("--seeds", str(SEEDS))
+    assert ended.returncode == 0, ended.stderr
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.rule)
-def test_a_planted_bug_of_the_archive_is_caught(bug: Bug, tmp_path: Path) -> None:
-    run = soak(plant(bug, tmp_path), "--seeds", str(PLANTED_SEEDS))
-    assert run.returncode == 1, f"nobody noticed that this no longer holds: {bug.rule}"
-    assert "A promise is broken: seed" in run.stderr
+def test_a_planted_bug_of_the_archive_is_caught(bug: Bug) -> None:
+    assert_is_there(bug)
+    ended = soak("--seeds", str(PLANTED_SEEDS), bug=bug)
+    assert ended.returncode == 1, f"nobody noticed that this no longer holds: {bug.rule}"
+    assert "A promise is broken: seed" in ended.stderr

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.simulation.planted import Bug
 from tests.simulation.planted_line import LINE_BUGS
-from tests.simulation.test_simulation import PLANTED_SEEDS, plant, soak
+from tests.simulation.test_simulation import PLANTED_SEEDS, search
 
 
 @pytest.mark.parametrize("bug", LINE_BUGS, ids=lambda bug: bug.rule)
-def test_a_planted_bug_in_the_line_is_caught(bug: Bug, tmp_path: Path) -> None:
-    run = soak(plant(bug, tmp_path), "--seeds", str(PLANTED_SEEDS))
-    assert run.returncode == 1, f"nobody noticed that this no longer holds: {bug.rule}"
-    assert "A promise is broken: seed" in run.stderr, run.stderr
+def test_a_planted_bug_in_the_line_is_caught(bug: Bug) -> None:
+    ended = search(bug, PLANTED_SEEDS)
+    assert ended.returncode == 1, f"nobody noticed that this no longer holds: {bug.rule}"
+    assert "A promise is broken: seed" in ended.stderr, ended.stderr

@@ -60,7 +60,7 @@ class MemoryLog:
         last = bucket_end(after + 1) if through is None else min(through, bucket_end(after + 1))
         with self.lock:
             pages = self.pages.get(ledger.name, {})
-            found = [pages[first] for first in sorted(pages) if after < first <= last]
+            found = [pages[first] for first in sorted(first for first in pages if after < first <= last)]
         taken = found if limit is None else found[:limit]
         return Run(taken, more=len(taken) < len(found))
 
