@@ -89,7 +89,7 @@ soak: $(READY) ## run the simulator on many seeds (SEEDS=2000; ARGS='--first N')
 	@$(BIN)/python -m tests.simulation.soak --seeds $(SEEDS) $(ARGS)
 	@$(BIN)/python -m tests.simulation.archiving --seeds $(SEEDS)
 	@if [ -n "$(FULL)" ]; then MILLRACE_SESSIONS=1000 MILLRACE_STORM_SEEDS=1,2,3,4,5,6,7,8 MILLRACE_STORM_EVENTS=400 \
-		MILLRACE_MARKER_UPDATES=1000 MILLRACE_PARALLEL_EVENTS=5000 MILLRACE_TAINT_EVENTS=5000 MILLRACE_FUZZ=60 \
+		MILLRACE_MARKER_UPDATES=1000 MILLRACE_PARALLEL_EVENTS=5000 MILLRACE_TAINT_EVENTS=5000 MILLRACE_FUZZ=60 MILLRACE_FUZZ_PHASES=examples,coverage,fuzzing \
 		$(BIN)/pytest -q -k "publishers or followers or sixteen or race or p2 or generated_requests" tests/e2e; \
 		MILLRACE_LAKE_SEEDS=1,2,3,4,5,6,7,8 MILLRACE_LAKE_KILLS=60 $(BIN)/pytest -q tests/jobs; \
 		MILLRACE_HISTORIES=2000 MILLRACE_KILL_EVENTS=25 \

@@ -127,15 +127,16 @@ class Compact:
         self.tell("looking for events that are published already")
         first = judged.lines.where("first")
         candidates = judged.count(ACCEPTED, first=True)
-        published = self._published(after, first, candidates, segments).persist()
-        known = published.count()
-        unknown = first.join(published, "key", "left_anti") if known else first
+        published = self._published(after, first, candidates, segments)
+        known = published.persist().count() if published is not None else 0
+        unknown = first.join(published, "key", "left_anti") if published is not None and known else first
         self.tell(f"writing {candidates - known} events")
         events = segments.write(EVENTS, event_rows(unknown), event_files(judged.bytes))
         keys = segments.write(KEYS, unknown.select("key"), key_files(events.rows))
         if not events.rows == keys.rows == candidates - known:
             raise Inconsistent("The run wrote another number of events than it should.", run=segments.run)
-        published.unpersist()
+        if published is not None:
+            published.unpersist()
         after = after.having(EVENTS, [*after.segments(EVENTS), events])
         after = after.having(KEYS, [*after.segments(KEYS), keys])
         if events.rows:
@@ -146,12 +147,12 @@ class Compact:
                 after = after.having(table, [*after.segments(table), *([segment] if segment.rows else [])])
         return after, events.rows
 
-    def _published(self, before: Edition, first: DataFrame, candidates: int, segments: Segments) -> DataFrame:
+    def _published(self, before: Edition, first: DataFrame, candidates: int, segments: Segments) -> DataFrame | None:
         """Which of these keys an earlier run published: the narrow index is read, the tables are not."""
         keys = first.select("key")
         files = tuple(file for segment in before.segments(KEYS) for file in segment.files)
         if not files:
-            return keys.limit(0)
+            return None
         wanted = F.broadcast(keys) if candidates <= BROADCAST_ROWS else keys
         return segments.read(KEYS, files).join(wanted, "key", "left_semi")
 

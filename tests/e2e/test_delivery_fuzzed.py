@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from tests.e2e.conftest import Hub
-from tests.e2e.test_schemathesis import CHECKS
+from tests.e2e.test_schemathesis import CHECKS, EXAMPLES, PHASES
 
 FIXED = '[parameters]\n"path.target_id" = "fuzzed"\n'
 
@@ -17,8 +17,8 @@ def test_generated_requests_of_an_operator_meet_only_documented_answers(stack: H
     roles = ["producer", "consumer", "operator"]
     bearer = stack.headers(tenant="fuzzed-delivery", partitions=["*"], roles=roles)
     command = [str(Path(sys.executable).parent / "schemathesis"), "run", f"{stack.http_url}/openapi.json"]
-    options = ["--url", stack.http_url, "--checks", CHECKS, "--max-examples", "15", "--seed", "1"]
-    options += ["--include-tag", "delivery", "--phases", "examples,coverage,fuzzing"]
+    options = ["--url", stack.http_url, "--checks", CHECKS, "--max-examples", EXAMPLES, "--seed", "1"]
+    options += ["--include-tag", "delivery", "--phases", PHASES]
     options += ["--header", f"Authorization: {bearer['Authorization']}"]
     run = subprocess.run([*command, *options], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert run.returncode == 0, run.stdout[-6000:] + run.stderr[-2000:]

@@ -12,6 +12,8 @@ from tests.e2e.conftest import Hub
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
 SESSION = "sess_123"
 """The session of the described examples, so that its readers find something."""
+EXAMPLES = os.environ.get("MILLRACE_FUZZ", "10")
+PHASES = os.environ.get("MILLRACE_FUZZ_PHASES", "examples,fuzzing")
 RUNTIME = "/v1/runtimes/rt-1"
 EVERYONE = ["producer", "consumer", "operator"]
 
@@ -32,9 +34,8 @@ def test_generated_requests_meet_only_documented_answers(stack: Hub, tmp_path: P
     parameters = "".join(f'"{name}" = "{value}"\n' for name, value in fixed.items())
     (tmp_path / "schemathesis.toml").write_text(f"[parameters]\n{parameters}")
     command = [str(Path(sys.executable).parent / "schemathesis"), "run", f"{stack.http_url}/openapi.json"]
-    examples = os.environ.get("MILLRACE_FUZZ", "5")
-    options = ["--url", stack.http_url, "--checks", CHECKS, "--max-examples", examples, "--seed", "1"]
-    options += ["--header", f"Authorization: {bearer['Authorization']}", "--phases", "examples,coverage,fuzzing"]
+    options = ["--url", stack.http_url, "--checks", CHECKS, "--max-examples", EXAMPLES, "--seed", "1"]
+    options += ["--header", f"Authorization: {bearer['Authorization']}", "--phases", PHASES]
     run = subprocess.run([*command, *options], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert run.returncode == 0, run.stdout[-6000:] + run.stderr[-2000:]
     unheard = "nothing was ever stored: no request got past the door"

@@ -19,7 +19,7 @@ from tests.jobs.faults import FaultyWorkspace, Killed
 from tests.jobs.lake import Lake, Row
 from tests.jobs.random_archives import REGISTRY, Archives, as_object
 
-KILLS = int(os.environ.get("MILLRACE_LAKE_KILLS", "8"))
+KILLS = int(os.environ.get("MILLRACE_LAKE_KILLS", "4"))
 ROOT = Path(__file__).parents[2]
 
 

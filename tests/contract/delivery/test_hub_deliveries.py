@@ -272,14 +272,14 @@ def test_a_target_that_begins_in_an_empty_ledger_gets_its_first_event(world: Hub
 
 
 def test_many_that_wait_are_selected_in_their_turn(world: HubWorld) -> None:
-    world.capture(*ids(1, 250))
+    world.capture(*ids(1, 90))
     world.drain(
-        Scripted([results(**{id_: "rejected" if number % 2 else "success" for number, id_ in enumerate(ids(1, 250))})])
+        Scripted([results(**{id_: "rejected" if number % 2 else "success" for number, id_ in enumerate(ids(1, 90))})])
     )
     world.clock.ahead(HOUR)
     receiver = Scripted(most_events=40)
     world.drain(receiver)
-    assert sorted(receiver.sent) == ids(1, 250)[1::2]
+    assert sorted(receiver.sent) == ids(1, 90)[1::2]
     assert {len(batch) for batch in receiver.offered} <= {40, 5}
 
 

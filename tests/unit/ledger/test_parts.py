@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from millrace.ledger.domain import receipts
@@ -34,11 +34,13 @@ def posted(draw: st.DrawFn) -> Receipt:
     return Receipt(end, draw(st.integers(0, 10**13)), placed, frozenset(draw(st.sets(nonces, max_size=3))))
 
 
+@settings(max_examples=30)
 @given(st.lists(posted(), max_size=5))
 def test_receipts_come_back_as_they_went_in(given_receipts: list[Receipt]) -> None:
     assert receipts.unpack(receipts.pack(given_receipts)) == given_receipts
 
 
+@settings(max_examples=30)
 @given(st.lists(posted(), max_size=9))
 def test_the_newest_receipts_stay_and_never_fewer_than_three(given_receipts: list[Receipt]) -> None:
     kept = receipts.latest(given_receipts)
