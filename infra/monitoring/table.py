@@ -28,6 +28,7 @@ LAG = Kind("lag", "IteratorAge", "Maximum", seconds=60, in_a_row=5)
 SILENCE = Kind("silence", "Invocations", comparison="LessThanThreshold", threshold=1, missing="breaching")
 LOST = Kind("lost", Metric.EVENTS_PRUNED_UNARCHIVED)
 GIVEN_UP = Kind("given-up", Metric.COMMITS_GIVEN_UP)
+WAITS = Kind("waits", Metric.WAITED_MS, "Average", seconds=60, in_a_row=5, threshold=1_000)
 FAILED = Kind("failed", Metric.DRAINS_FAILED, in_a_row=3)
 QUEUE_LAG = Kind("queue-lag", "ApproximateAgeOfOldestMessage", "Maximum", seconds=60, in_a_row=5, threshold=300)
 DEAD_LETTERS = Kind("dead-letters", "ApproximateNumberOfMessagesVisible", "Maximum")
@@ -42,6 +43,7 @@ CHECK_ALARMS = "Check its alarms for errors and throttles, then its log group."
 SWEEP_REPEATS = "Correct the cause, then purge the dead-letter queue: sweep starts the work again, so nothing is lost."
 NEXT_RUN_REPEATS = "Correct the cause, then purge the dead-letter queue: the next run repeats the work."
 CHECK_SCHEDULE = "Check that its EventBridge rule is enabled and that it is not throttled."
+SEND_LESS_OFTEN = "If it lasts, send more events in one request, or spread the events over more ledgers."
 TABLE_IS_BUSY = (
     "Callers try again by themselves. If it lasts, look for one key that gets most of the traffic, "
     "or raise the account's DynamoDB limit for a table."
@@ -66,15 +68,23 @@ def of_table(name: str) -> list[Alarm]:
     ]
 
 
-def of_writer(contract: str, name: str) -> Alarm:
+def of_writer(contract: str, name: str) -> list[Alarm]:
     """What a function that commits is watched for."""
-    return Alarm(
-        writer(contract, name),
-        GIVEN_UP,
-        f"The function {name} asks callers to send their events again later: too many requests wait for one ledger.",
-        "Callers try again by themselves, and nothing is lost. If it lasts, send more events in one request, "
-        "or spread the events over more ledgers.",
-    )
+    thing = writer(contract, name)
+    return [
+        Alarm(
+            thing,
+            GIVEN_UP,
+            f"The function {name} asks callers to send events again later: too many requests wait for one ledger.",
+            f"Callers try again by themselves, and nothing is lost. {SEND_LESS_OFTEN}",
+        ),
+        Alarm(
+            thing,
+            WAITS,
+            f"For five minutes, busy ledgers have kept requests of the function {name} waiting for over a second.",
+            f"Nothing is lost, but answers are late. {SEND_LESS_OFTEN}",
+        ),
+    ]
 
 
 APIS = (
@@ -94,11 +104,13 @@ APIS = (
 )
 
 FUNCTIONS = (
-    of_writer("sync", "submit"),
-    of_writer("sync", "socket"),
-    of_writer("realtime", "publish"),
-    of_writer("streams", "emit"),
-    of_writer("delivery", "ingest"),
+    *of_writer("sync", "submit"),
+    *of_writer("sync", "socket"),
+    *of_writer("realtime", "publish"),
+    *of_writer("streams", "emit"),
+    *of_writer("streams", "markers"),
+    *of_writer("delivery", "ingest"),
+    *of_writer("catalog", "catalog"),
     Alarm(
         function("fan-out"),
         replace(LAG, threshold=MILLISECONDS_A_MINUTE),

@@ -10,7 +10,6 @@ import pytest
 from infra import generated, limits
 from infra.limits import DEFINITIONS, DOCUMENTS, SIZES, TEXTS, VALUES
 
-
 GENERATED = generated.files()
 
 
