@@ -10,7 +10,7 @@ export SAM_CLI_TELEMETRY := 0
 PORT ?= 4566
 STACK ?= embedded
 SEEDS ?= 2000
-SIDE_BY_SIDE ?= 2
+SIDE_BY_SIDE ?= 3
 ARGS ?=
 FULL ?=
 
@@ -44,7 +44,7 @@ token: $(READY) ## print a token for the running stack (ARGS="--client C1 --proj
 	@$(BIN)/millrace token $(ARGS)
 
 .PHONY: test
-test: $(READY) $(SAM_READY) ## run all tests, stopping at the first failure (SIDE_BY_SIDE=2, ARGS=…)
+test: $(READY) $(SAM_READY) ## run all tests, stopping at the first failure (SIDE_BY_SIDE=3, ARGS=…)
 	@$(BIN)/pytest -x -q -n $(SIDE_BY_SIDE) --dist loadfile $(ARGS)
 
 .PHONY: check

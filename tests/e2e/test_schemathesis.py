@@ -49,4 +49,6 @@ def test_generated_requests_meet_only_documented_answers(stack: Hub, tmp_path: P
     status = stack.http.get(f"{RUNTIME}/status", headers=bearer).json()
     assert {one["stream_id"] for one in status["streams"]} == {"delivery", "markers"}, unheard
     audited = stack.http.get("/v1/audit", headers=bearer).json()
-    assert {"grant_made", "raw_read"} <= {entry["action"] for entry in audited["events"]}, unheard
+    actions = {entry["action"] for entry in audited["events"]}
+    assert "grant_made" in actions, unheard
+    assert actions & {"raw_read", "raw_read_refused"}, unheard  # another request may have revoked the grant first
