@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from millrace.lake.domain import catalog
-from millrace.ledger.domain import access, strict_json
+from millrace.ledger.domain import naming, strict_json
 from millrace.live.domain import messages
 from millrace.realtime.application import publish
 from millrace.realtime.application import replay as sorted_replay
@@ -57,7 +57,7 @@ SIZES: Mapping[str, int] = {
     "message-page": messages.PAGE_BYTES,
     "id": submit.MAX_ID_BYTES,
     "partition": submit.MAX_PARTITION_BYTES,
-    "name": access.MAX_NAME_BYTES,
+    "name": naming.MAX_NAME_BYTES,
     "replay-page": sorted_replay.PAGE_BYTES,
     "sorted-bytes": sorted_replay.MAX_READ_BYTES,
 }

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from millrace.delivery import wiring
 from millrace.delivery.adapters.wakes import wake_of
+from millrace.delivery.application.deliver import Deliver
+from millrace.ledger.application.failures import Failures
 from millrace.ledger.domain.errors import Unavailable
 from millrace.ledger.domain.metrics import Metric
 from millrace.runtime import observe
@@ -22,23 +25,29 @@ def handler(event: Mapping[str, Any], context: Any) -> None:
         return bool(context.get_remaining_time_in_millis() > reserve_ms)
 
     deliver = wiring.deliver(lambda: has_left(RESERVE_MS), lambda: has_left(REQUEST_MS))
+    failures = Failures()
     for record in event["Records"]:
-        wake = wake_of(record["body"])
-        fields: dict[str, Any] = {"tenant": wake.tenant, "target": wake.target_id, "ledgers": len(wake.ledgers)}
-        try:
-            drained = deliver(wake)
-        except Unavailable as error:
-            # Given back, the message would hide its target for as long as the queue waits; what was asked for is
-            # noted, and the next minute's reminder asks again.
-            observe.logger().warning("drain_failed", **fields, reason=error.message, details=dict(error.details))
-            observe.count({Metric.DRAINS_FAILED: 1}, contract="delivery")
-            continue
-        if drained is None:
-            observe.logger().info("drain_skipped", **fields)
-            continue
-        counts: dict[str, Any] = {status.value: count for status, count in drained.counts.items()}
-        observe.logger().info(
-            "drained", **fields, **counts, complete=drained.complete, blocked=drained.blocked, why=drained.detail
-        )
-        for status, count in counts.items():
-            observe.count({Metric.DELIVERIES: count}, contract="delivery", status=status)
+        failures.around("deliver", str(record.get("messageId")), partial(_drain, deliver, record["body"]), None)
+    observe.report(failures)
+
+
+def _drain(deliver: Deliver, body: str) -> None:
+    wake = wake_of(body)
+    fields: dict[str, Any] = {"tenant": wake.tenant, "target": wake.target_id, "ledgers": len(wake.ledgers)}
+    try:
+        drained = deliver(wake)
+    except Unavailable as error:
+        # Given back, the message would hide its target for as long as the queue waits; what was asked for is
+        # noted, and the next minute's reminder asks again.
+        observe.logger().warning("drain_failed", **fields, reason=error.message, details=dict(error.details))
+        observe.count({Metric.DRAINS_FAILED: 1}, contract="delivery")
+        return
+    if drained is None:
+        observe.logger().info("drain_skipped", **fields)
+        return
+    counts: dict[str, Any] = {status.value: count for status, count in drained.counts.items()}
+    observe.logger().info(
+        "drained", **fields, **counts, complete=drained.complete, blocked=drained.blocked, why=drained.detail
+    )
+    for status, count in counts.items():
+        observe.count({Metric.DELIVERIES: count}, contract="delivery", status=status)

@@ -23,9 +23,5 @@ def handler(event: Mapping[str, Any], context: Any) -> None:
 
     ledgers = ledgers_of(event)
     failures = wiring.fan_out(may_go_on, wake_targets)(ledgers, grown=is_from_log(event))
-    for failure in failures:
-        known = observe.fields(ledger=failure.ledger, reason=failure.error.message)
-        observe.logger().warning(f"{failure.step}_failed", **known)
-    observe.logger().info("fanned_out", ledgers=len(ledgers), failed=len(failures), records=len(event["Records"]))
-    if failures:
-        raise failures[0].error  # the records come again; no ledger waited for another
+    observe.logger().info("fanned_out", ledgers=len(ledgers), failed=len(failures.found), records=len(event["Records"]))
+    observe.report(failures)  # the records come again; no ledger waited for another

@@ -8,7 +8,7 @@ from typing import Any
 from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
 
 from millrace.ledger import wiring as core
-from millrace.ledger.domain.names import Ledger
+from millrace.ledger.adapters.doorbell import rung_for
 from millrace.runtime import observe
 from millrace.sync import wiring
 
@@ -23,7 +23,7 @@ def handler(event: Mapping[str, Any], context: Any) -> Any:
     index = wiring.index_partitions(may_go_on)
 
     def one(record: Mapping[str, Any]) -> None:
-        ledger = Ledger.to_read(record["body"])
+        ledger = rung_for(record["body"])
         done = index(ledger)
         if not done and not may_go_on():
             core.doorbell().ring([ledger])

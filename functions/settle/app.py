@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from millrace.ledger.application.failures import Failures
 from millrace.runtime import observe
 from millrace.streams import wiring
 
@@ -15,6 +16,8 @@ OLDER_THAN_MS = 60_000
 
 def handler(_event: Mapping[str, Any], context: Any) -> dict[str, int]:
     settle = wiring.settle_markers(lambda: bool(context.get_remaining_time_in_millis() > RESERVE_MS))
-    settled = settle(OLDER_THAN_MS)
-    observe.logger().info("settled", settled=settled)
+    failures = Failures()
+    settled = settle(OLDER_THAN_MS, failures)
+    observe.logger().info("settled", settled=settled, failed=len(failures.found))
+    observe.report(failures)
     return {"settled": settled}

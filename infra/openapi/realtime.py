@@ -7,8 +7,8 @@ from typing import Any
 from infra.limits import TEXTS
 from infra.openapi.parts import JSON, operation, parameter, problems, ref, response
 from infra.realtime_docs import example
-from millrace.ledger.domain.access import MAX_NAME_BYTES
 from millrace.ledger.domain.instants import UTC_DATE_TIME
+from millrace.ledger.domain.naming import MAX_NAME_BYTES
 from millrace.realtime.doors.registry import MAX_BYTES, TYPES
 from millrace.realtime.doors.requests import LIMIT_DEFAULT, LIMIT_MAX, MAX_SEQUENCE
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from infra.openapi.parts import JSON, operation, parameter, ref, response
 from infra.openapi.sdk_errors import refusals
-from millrace.ledger.domain.access import MAX_NAME_BYTES
+from millrace.ledger.domain.naming import MAX_NAME_BYTES
 from millrace.streams.domain import errors
 from millrace.streams.domain.cursor import MAX_CURSOR_BYTES
 from millrace.streams.domain.negotiate import CONTRACT_VERSION, RECEIPT_TERMINALITY

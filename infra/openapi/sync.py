@@ -6,7 +6,7 @@ from typing import Any
 
 from infra.limits import TEXTS
 from infra.openapi.parts import JSON, PROBLEMS, content, operation, parameter, problems, ref, response
-from millrace.ledger.domain.access import MAX_NAME_BYTES
+from millrace.ledger.domain.naming import MAX_NAME_BYTES
 
 PROJECT = parameter("project", "path", {"type": "string", "minLength": 1, "maxLength": MAX_NAME_BYTES})
 

@@ -123,17 +123,17 @@ def test_s12_s16_connections_that_pipeline_into_a_busy_ledger_are_answered_in_or
 
 
 def published(hub: Hub, number: int) -> int:
-    answer = until_taken(hub, "/v1/realtime/events", session_event(f"b{number}", "s-busy"))
+    answer = until_taken(hub, "/v1/realtime/events", session_event(f"busy-{number}", "s-busy"))
     return int(answer["event"]["sequence"])
 
 
 def emitted(hub: Hub, number: int) -> int:
-    body = {**EXTENSION, "event_id": f"b{number}"}
+    body = {**EXTENSION, "event_id": f"busy-{number}"}
     return int(until_taken(hub, "/v1/runtimes/rt-busy/streams/main/events", body)["seq_no"])
 
 
 def recorded(hub: Hub, number: int) -> int:
-    body = {**EVENT, "idempotency_key": f"b{number}"}
+    body = {**EVENT, "idempotency_key": f"busy-{number}"}
     return int(until_taken(hub, "/v1/catalog/busy/events", body)["sequence_position"])
 
 

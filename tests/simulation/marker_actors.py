@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from millrace.ledger.application.failures import Failures
 from millrace.streams.application.markers import Markers, SettleMarkers
 from millrace.streams.domain.errors import SdkError
 from tests.simulation.announced import MARKERS, RUNTIME, Asked, Listed, Story
@@ -98,7 +99,9 @@ class MarkerActors:
     def _settle(self, may_go_on: Callable[[], bool]) -> None:
         process = self.stage.process()
         rows, now = self.stage.rows(process), self.stage.scheduler.now
-        SettleMarkers(self.stage.announce(process), rows, rows, now, may_go_on)(self.oldest_ms)
+        failures = Failures()
+        SettleMarkers(self.stage.announce(process), rows, rows, now, may_go_on)(self.oldest_ms, failures)
+        failures.raise_first()
 
     def _lister(self) -> None:
         for _ in range(self.stage.rng.randint(1, 3)):

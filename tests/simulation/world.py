@@ -11,6 +11,7 @@ from millrace.ledger.adapters.memory import MemoryDoorbell
 from millrace.ledger.application import commit as commit_module
 from millrace.ledger.application import heads as heads_module
 from millrace.ledger.application.commit import Outcome
+from millrace.ledger.application.failures import Failures
 from millrace.ledger.application.heads import Heads
 from millrace.ledger.application.prune import Prune
 from millrace.ledger.application.sweep import Sweep, Watch
@@ -270,9 +271,10 @@ class World:
 
     def _final_reads(self) -> None:
         process = self._process()
-        bell = MemoryDoorbell()
+        bell, failures = MemoryDoorbell(), Failures()
         log, state = FaultyLog(process, self.tables.log), FaultyState(process, self.tables.state)
-        Sweep(log, state, [Watch(INDEX_CONSUMER, bell)], process.together, self.scheduler.now, lambda: True)()
+        Sweep(log, state, [Watch(INDEX_CONSUMER, bell)], process.together, self.scheduler.now, lambda: True)(failures)
+        failures.raise_first()
         self.live.settle(self.ledgers)
         for ledger in bell.rung:
             self._index(process, may_go_on=lambda: True)(ledger)

@@ -9,6 +9,7 @@ import pytest
 
 from millrace.ledger.adapters.memory import MemoryDoorbell
 from millrace.ledger.application.commit import Commit
+from millrace.ledger.application.failures import Failures
 from millrace.ledger.application.heads import Heads
 from millrace.ledger.application.prune import Prune
 from millrace.ledger.application.sweep import Sweep, Watch
@@ -152,9 +153,9 @@ def test_a_sweep_rings_for_exactly_the_ledgers_that_are_behind(adapters: Adapter
     bell = MemoryDoorbell()
     watch = Watch(INDEX_CONSUMER, bell)
     sweep = Sweep(adapters.log, adapters.state, [watch], adapters.together, lambda: 10**15, lambda: True)
-    assert sweep() == 1
+    assert sweep(Failures()) == 1
     IndexPartitions(adapters.log, adapters.state, adapters.index, lambda: True)(LEDGER)
-    assert sweep() == 0
+    assert sweep(Failures()) == 0
     assert bell.rung == [LEDGER]
 
 
@@ -166,4 +167,4 @@ def test_a_sweep_minds_age_and_contract(adapters: Adapters) -> None:
         Watch(INDEX_CONSUMER, foreign, contracts=frozenset({"realtime"})),
     ]
     now = itertools.count(2_000).__next__
-    assert Sweep(adapters.log, adapters.state, watches, adapters.together, now, lambda: True)() == 0
+    assert Sweep(adapters.log, adapters.state, watches, adapters.together, now, lambda: True)(Failures()) == 0

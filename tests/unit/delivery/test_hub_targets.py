@@ -32,6 +32,7 @@ from millrace.delivery.domain.targets import TargetState
 from millrace.delivery.ports.targets import Position, Wake
 from millrace.delivery.receivers.registry import RECEIVERS
 from millrace.ledger.adapters.memory import MemoryLog, MemoryState, in_turn
+from millrace.ledger.application.failures import Failures
 from millrace.ledger.application.heads import Heads
 from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.errors import BadRequest, Conflict, Forbidden, NotFound, Unavailable
@@ -255,10 +256,10 @@ def test_a_reminder_wakes_those_with_a_visit_due_that_can_be_tried(hub: Hub) -> 
     hub.fare(TargetState(paused_why="gone"), "gone")
     hub.wakes.sent.clear()
     remind = RemindTargets(hub.directory, hub.agenda, hub.wakes, hub.clock, lambda: True)
-    assert remind() == 1
+    assert remind(Failures()) == 1
     assert hub.wakes.sent == [Wake("acme", "due")]
     hub.clock.ahead(1)
-    remind()
+    remind(Failures())
     assert hub.wakes.sent[1:] == [Wake("acme", "due"), Wake("acme", "open")]
 
 
@@ -272,9 +273,9 @@ def test_a_sweep_finds_what_nobody_rang_for_even_within_a_page(hub: Hub) -> None
     hub.positions.begin_at(target, "delivery#acme#read", 2)
     hub.wakes.sent.clear()
     sweep = SweepTargets(hub.lag, hub.directory, hub.wakes, 60_000, hub.clock, lambda: True)
-    assert sweep() == 0, "it is not late yet"
+    assert sweep(Failures()) == 0, "it is not late yet"
     hub.clock.ahead(60_000)
-    assert sweep() == 1
+    assert sweep(Failures()) == 1
     assert hub.wakes.sent == [Wake("acme", "a", (TEAM,))]
 
 

@@ -24,7 +24,7 @@ from millrace.ledger.domain.page import Draft, Event, Origin
 NOW_MS = 1_771_236_000_000
 
 
-class Died(Exception):
+class Died(BaseException):
     """The process ended at this call."""
 
 

@@ -63,22 +63,22 @@ EVERYTHING = [
     ("failing", "failures"),
     [
         ((), []),
-        (("index",), [("index", None)]),
-        (("wake",), [("wake", None)]),
+        (("index",), [("index", "")]),
+        (("wake",), [("wake", "")]),
         (("sync",), [("fan_out", SYNC.name)]),
-        (("index", "wake", "realtime"), [("index", None), ("wake", None), ("fan_out", SESSION.name)]),
+        (("index", "wake", "realtime"), [("index", ""), ("wake", ""), ("fan_out", SESSION.name)]),
     ],
 )
-def test_one_failure_holds_nothing_else_back(failing: tuple[str, ...], failures: list[tuple[str, str | None]]) -> None:
+def test_one_failure_holds_nothing_else_back(failing: tuple[str, ...], failures: list[tuple[str, str]]) -> None:
     parts = Recorder(frozenset(failing))
     told = parts.fan_out()([SYNC, SESSION], grown=True)
     assert parts.done == EVERYTHING
-    assert [(failure.step, failure.ledger) for failure in told] == failures
+    assert [(failure.step, failure.subject) for failure in told.found] == failures
 
 
 def test_a_ring_that_is_not_the_logs_own_wakes_nobody_else() -> None:
     parts = Recorder()
-    assert parts.fan_out()([SYNC, SESSION], grown=False) == []
+    assert parts.fan_out()([SYNC, SESSION], grown=False).found == []
     assert parts.done == EVERYTHING[2:]
 
 

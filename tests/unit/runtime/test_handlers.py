@@ -22,6 +22,7 @@ from millrace.delivery import wiring as delivery_wiring
 from millrace.lake import wiring as lake_wiring
 from millrace.lake.domain.archive import read_lines
 from millrace.ledger import wiring as core
+from millrace.ledger.adapters.doorbell import rung_for
 from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.names import Ledger, stream_ledger
 from millrace.ledger.domain.page import Draft
@@ -127,7 +128,7 @@ def rings(queue: str) -> list[str]:
     sqs = boto3.client("sqs", region_name="us-east-1")
     url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
     received = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", [])
-    return [message["Body"] for message in received]
+    return [rung_for(message["Body"]).name for message in received]
 
 
 def test_submit_then_sync() -> None:

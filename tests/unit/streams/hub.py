@@ -11,6 +11,7 @@ from typing import Any
 from millrace.ledger.adapters.keyring import StagedKeys
 from millrace.ledger.adapters.memory import MemoryClaims, MemoryLog, MemoryProjections, MemoryState, in_turn
 from millrace.ledger.application.commit import Commit
+from millrace.ledger.application.failures import Failures
 from millrace.ledger.application.heads import Heads
 from millrace.ledger.application.prune import Prune
 from millrace.ledger.domain.access import Identity
@@ -119,7 +120,11 @@ class StreamsHub:
 
     def settle_markers(self, older_than_ms: int = 0, may_go_on: Callable[[], bool] = lambda: True) -> int:
         """As the scheduled function does, by default with every intent left before now."""
-        return SettleMarkers(self.announce_markers, self.rows, self.rows, self.clock, may_go_on)(older_than_ms)
+        failures = Failures()
+        settle = SettleMarkers(self.announce_markers, self.rows, self.rows, self.clock, may_go_on)
+        settled = settle(older_than_ms, failures)
+        failures.raise_first()
+        return settled
 
     @property
     def audit(self) -> AuditLedger:

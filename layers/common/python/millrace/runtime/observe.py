@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools.logging import Logger
 
+from millrace.ledger.domain.errors import MillraceError
 from millrace.runtime.settings import setting
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from aws_lambda_powertools.metrics import EphemeralMetrics
 
+    from millrace.ledger.application.failures import Failures
     from millrace.ledger.domain.metrics import Metric
     from millrace.ledger.domain.names import Ledger
 
@@ -52,6 +54,15 @@ def _metrics() -> EphemeralMetrics:
 def fields(**values: Any) -> dict[str, Any]:
     """Log fields without the absent ones."""
     return {name: value for name, value in values.items() if value is not None}
+
+
+def report(failures: Failures) -> None:
+    """Log what a worker could not do, then raise the first: the platform calls it again, and its alarm goes off."""
+    for failure in failures.found:
+        error = failure.error
+        reason = error.message if isinstance(error, MillraceError) else type(error).__name__
+        logger().error(f"{failure.step}_failed", subject=failure.subject, reason=reason, exc_info=error)
+    failures.raise_first()
 
 
 class Audit:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from millrace.ledger.adapters.doorbell import rung_for
 from millrace.ledger.adapters.dynamodb.keys import ledger_of
 from millrace.ledger.domain.names import Ledger
 
 
 def ledgers_of(event: Mapping[str, Any]) -> list[Ledger]:
     """Each ledger once, whichever way and however often it was named."""
-    return [Ledger.to_read(name) for name in sorted({_name(record) for record in event["Records"]})]
+    return sorted({_ledger(record) for record in event["Records"]}, key=lambda ledger: ledger.name)
 
 
 def is_from_log(event: Mapping[str, Any]) -> bool:
@@ -19,7 +20,7 @@ def is_from_log(event: Mapping[str, Any]) -> bool:
     return any("dynamodb" in record for record in event["Records"])
 
 
-def _name(record: Mapping[str, Any]) -> str:
+def _ledger(record: Mapping[str, Any]) -> Ledger:
     if "dynamodb" in record:
-        return ledger_of(record["dynamodb"]["Keys"]["b"]["S"])
-    return str(record["body"])
+        return Ledger.to_read(ledger_of(record["dynamodb"]["Keys"]["b"]["S"]))
+    return rung_for(str(record["body"]))

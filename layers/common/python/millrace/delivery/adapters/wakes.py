@@ -48,7 +48,7 @@ class SqsWakes:
 
 def body_of(wake: Wake) -> str:
     content = {"tenant": wake.tenant, "target_id": wake.target_id, "ledgers": list(wake.ledgers), "scan": wake.scan}
-    return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(content, separators=(",", ":"))
 
 
 def wake_of(body: str) -> Wake:

@@ -30,6 +30,7 @@ class Ingest:
         """One result per event, in order. The journal is that of the token's team."""
         identity.require(PRODUCER)
         identity.require_reach(team_partition(identity.team_slug), "its team's journal", field="team_slug")
+        identity.may_name(team_slug=identity.team_slug)
         checked = check_batch(body)
         drafts = [one for one in checked if isinstance(one, Draft)]
         ledger = journal(identity.tenant, identity.team_slug)

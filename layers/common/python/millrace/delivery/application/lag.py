@@ -10,6 +10,7 @@ from itertools import islice
 from millrace.delivery.domain.hub_targets import HubTarget
 from millrace.delivery.domain.sources import place_of
 from millrace.delivery.ports.targets import Directory, Kept, Position, Positions, Wake, Wakes
+from millrace.ledger.application.failures import Failures
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.ports import Log, State, Together
 
@@ -53,27 +54,33 @@ class SweepTargets:
     clock: Callable[[], int]
     may_go_on: Callable[[], bool]
 
-    def __call__(self) -> int:
+    def __call__(self, failures: Failures) -> int:
         """Returns how many wake-ups were sent. One pass over the registry, whatever the number of targets."""
-        targets = {tenant: self._willing(tenant) for tenant in self.directory.tenants()}
+        targets = {
+            tenant: failures.around("targets", tenant, partial(self._willing, tenant), list[HubTarget]())
+            for tenant in self.directory.tenants()
+        }
         targets = {tenant: group for tenant, group in targets.items() if group}
         ledgers = iter(self.lag.state.ledgers() if targets else ())
         sent = 0
         while self.may_go_on() and (group := list(islice(ledgers, SIDE_BY_SIDE))):
-            wakes = list(self._late(targets, group))
+            wakes = list(self._late(targets, group, failures))
             if wakes:
-                self.wakes.send(wakes)
+                failures.around("wake", "", partial(self.wakes.send, wakes), None)
             sent += len(wakes)
         return sent
 
     def _willing(self, tenant: str) -> list[HubTarget]:
         return [kept.target for kept in self.directory.of(tenant) if is_willing(kept, self.clock())]
 
-    def _late(self, targets: dict[str, list[HubTarget]], ledgers: Sequence[Ledger]) -> Iterator[Wake]:
+    def _late(
+        self, targets: dict[str, list[HubTarget]], ledgers: Sequence[Ledger], failures: Failures
+    ) -> Iterator[Wake]:
         for tenant in {place_of(ledger.name).tenant for ledger in ledgers} & targets.keys():
             for target in targets[tenant]:
                 mine = [ledger for ledger in ledgers if _concerns(target, ledger.name)]
-                late = self.lag.among(target, mine, self.late_ms) if mine else []
+                look = partial(self.lag.among, target, mine, self.late_ms)
+                late = failures.around("lag", target.key, look, list[str]()) if mine else []
                 if late:
                     yield Wake(tenant, target.id, tuple(late))
 

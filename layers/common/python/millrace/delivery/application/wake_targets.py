@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from millrace.delivery.application.lag import is_willing, wakes_for
 from millrace.delivery.domain.sources import CONTRACTS, place_of
 from millrace.delivery.ports.targets import Agenda, Directory, Wake, Wakes
+from millrace.ledger.application.failures import Failures
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +24,16 @@ class WakeTargets:
             place = place_of(ledger)
             if place.contract in CONTRACTS:
                 by_tenant.setdefault(place.tenant, []).append(ledger)
-        wakes = [wake for tenant, grown in by_tenant.items() for wake in wakes_for(self.directory.of(tenant), grown)]
+        failures, wakes = Failures(), list[Wake]()
+        for tenant, grown in by_tenant.items():
+            wakes += failures.around("wake", tenant, partial(self._wakes, tenant, grown), list[Wake]())
         if wakes:
             self.wakes.send(wakes)
+        failures.raise_first()  # every other tenant's targets are awake
         return len(wakes)
+
+    def _wakes(self, tenant: str, ledgers: Sequence[str]) -> list[Wake]:
+        return list(wakes_for(self.directory.of(tenant), ledgers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +46,24 @@ class RemindTargets:
     clock: Callable[[], int]
     may_go_on: Callable[[], bool]
 
-    def __call__(self) -> int:
+    def __call__(self, failures: Failures) -> int:
         sent = 0
         for tenant in self.directory.tenants():
             if not self.may_go_on():
                 break
-            now_ms = self.clock()
-            wakes = [
-                Wake(tenant, kept.target.id)
-                for kept in self.directory.of(tenant)
-                if is_willing(kept, now_ms) and self.agenda.has_due(kept.target.target(), now_ms)
-            ]
+            wakes = failures.around("remind", tenant, partial(self._due, tenant, failures), list[Wake]())
             if wakes:
-                self.wakes.send(wakes)
+                failures.around("wake", tenant, partial(self.wakes.send, wakes), None)
             sent += len(wakes)
         return sent
+
+    def _due(self, tenant: str, failures: Failures) -> list[Wake]:
+        now_ms = self.clock()
+        return [
+            Wake(tenant, kept.target.id)
+            for kept in self.directory.of(tenant)
+            if is_willing(kept, now_ms)
+            and failures.around(
+                "remind", kept.target.key, partial(self.agenda.has_due, kept.target.target(), now_ms), otherwise=False
+            )
+        ]

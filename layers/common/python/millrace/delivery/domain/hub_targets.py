@@ -16,6 +16,7 @@ from millrace.delivery.domain.targets import Target, TargetState
 from millrace.ledger.domain.errors import BadRequest, Unavailable
 from millrace.ledger.domain.kinds import kind_of
 from millrace.ledger.domain.names import join_key
+from millrace.ledger.domain.naming import MAX_NAME_BYTES, is_text, require_names
 
 BOTH_SIGN_MS = 24 * 3_600_000
 """How long a replaced signing secret goes on signing beside the new one."""
@@ -144,7 +145,8 @@ def check_target(
     tenant: str, target_id: str, given: Any, before: HubTarget | None, now_ms: int, *, kinds: Kinds, loopback: bool
 ) -> HubTarget:
     """An operator's body as a target, its secrets not looked at. Raises `BadRequest`, naming the field."""
-    check_target_id(target_id)
+    if before is None:
+        require_names(tenant=tenant, target_id=target_id)
     if not isinstance(given, dict):
         raise BadRequest("A target is an object.", field="body", value_class=kind_of(given))
     read = Given(given)
@@ -186,8 +188,9 @@ def check_secrets(kind: Kind, given: Mapping[str, Any], kept: SecretSet) -> None
 
 
 def check_target_id(target_id: str) -> None:
-    if not target_id or len(target_id.encode()) > 128 or not target_id.isprintable():
-        raise BadRequest("target_id is 1 to 128 bytes of printable characters.", field="target_id")
+    """Of one that exists already; what is new is asked for more."""
+    if not target_id or not is_text(target_id) or len(target_id.encode()) > MAX_NAME_BYTES:
+        raise BadRequest(f"target_id is 1 to {MAX_NAME_BYTES} bytes of UTF-8.", field="target_id")
 
 
 def _url(kind: Kind, url: str, *, loopback: bool) -> str:

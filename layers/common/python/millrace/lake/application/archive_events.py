@@ -27,6 +27,7 @@ from millrace.lake.application.gather_archive import DEFAULT, Gathered, Limits
 from millrace.lake.domain.archive import ArchiveObject, EventWriter
 from millrace.lake.ports.lanes import Lane, Lanes, Reservation
 from millrace.lake.ports.objects import Objects
+from millrace.ledger.application.failures import Failure, Failures
 from millrace.ledger.domain.consumers import ARCHIVE_CONSUMER
 from millrace.ledger.domain.errors import Contention, Unavailable
 from millrace.ledger.domain.names import Ledger, bucket_end
@@ -71,14 +72,16 @@ class ArchiveEvents:
         by_lane: dict[int, list[Ledger]] = {}
         for ledger in ledgers:
             by_lane.setdefault(lane_of(ledger.name), []).append(ledger)
-        failed: list[Unavailable] = []
+        failures = Failures()
         for number, some in by_lane.items():
             try:
                 self._drain(number, some, done)
             except Unavailable as error:
-                failed.append(error)  # no lane waits for another
-        if failed:
-            raise failed[0]
+                failures.found.append(Failure("lane", str(number), error))  # no lane waits for another
+            except Exception:  # noqa: BLE001 - a ledger that cannot be archived: its neighbours go without it
+                for ledger in some:
+                    failures.around("archive", ledger.name, partial(self._drain, number, [ledger], done), None)
+        failures.raise_first()
         return done
 
     def _drain(self, number: int, todo: list[Ledger], done: Archived) -> None:

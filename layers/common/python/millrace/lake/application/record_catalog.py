@@ -8,8 +8,8 @@ from typing import Any
 
 from millrace.lake.domain.catalog import check_event, draft
 from millrace.ledger.application.commit import Commit, Outcome
-from millrace.ledger.domain.access import MAX_NAME_BYTES, PRODUCER, Identity, catalog_partition
-from millrace.ledger.domain.errors import BadRequest, Conflict, Rejected
+from millrace.ledger.domain.access import PRODUCER, Identity, catalog_partition
+from millrace.ledger.domain.errors import Conflict, Rejected
 from millrace.ledger.domain.names import catalog_ledger
 from millrace.ledger.domain.page import Draft, Origin
 
@@ -34,8 +34,7 @@ class RecordCatalog:
     def __call__(self, identity: Identity, domain: str, events: Sequence[Any]) -> list[Result]:
         """One result per event, in order. A bad event undoes nothing and stops no other."""
         identity.require(PRODUCER)
-        if not domain.strip() or len(domain.encode()) > MAX_NAME_BYTES:
-            raise BadRequest(f"domain must be a non-blank string of at most {MAX_NAME_BYTES} bytes.", field="domain")
+        identity.may_name(domain=domain)
         identity.require_reach(catalog_partition(domain), "this domain", field="domain")
         checked = [_checked(event) for event in events]
         drafts = [one for one in checked if isinstance(one, Draft)]

@@ -1,7 +1,8 @@
-"""The doorbell on SQS: a message is a ledger's name, nothing more."""
+"""The doorbell on SQS: a message is a ledger's name, nothing more, in characters that every queue takes."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -25,8 +26,13 @@ class SqsDoorbell:
         names = sorted({ledger.name for ledger in ledgers})
         for start in range(0, len(names), ENTRIES):
             group = names[start : start + ENTRIES]
-            entries: Any = [{"Id": str(number), "MessageBody": name} for number, name in enumerate(group)]
+            entries: Any = [{"Id": str(number), "MessageBody": json.dumps(name)} for number, name in enumerate(group)]
             with translated():
                 answer = self.client.send_message_batch(QueueUrl=self.queue_url, Entries=entries)
             if answer.get("Failed"):
                 raise Unavailable("The queue did not take every ring.", failed=len(answer["Failed"]))
+
+
+def rung_for(body: str) -> Ledger:
+    """The ledger that a message names. A ring that waits from before names were written as JSON is read as it is."""
+    return Ledger.to_read(json.loads(body) if body.startswith('"') else body)

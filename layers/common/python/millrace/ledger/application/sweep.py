@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
+from millrace.ledger.application.failures import Failures
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.ports import Doorbell, Log, State, Together
 
@@ -33,21 +34,26 @@ class Sweep:
     clock: Callable[[], int]
     may_go_on: Callable[[], bool]
 
-    def __call__(self) -> int:
+    def __call__(self, failures: Failures) -> int:
         """Returns how many rings there were. When time runs out, a later sweep starts elsewhere in the registry."""
         rings = 0
         for group in _groups(self.state.ledgers(), SIDE_BY_SIDE):
-            behind = self.together([partial(self._behind, ledger) for ledger in group])
+            behind = self.together([partial(self._behind, ledger, failures) for ledger in group])
             for number, watch in enumerate(self.watches):
                 late = [ledger for ledger, watched in zip(group, behind, strict=True) if watched[number]]
                 if late:
-                    watch.doorbell.ring(late)
+                    failures.around("ring", watch.consumer, partial(watch.doorbell.ring, late), None)
                 rings += len(late)
             if not self.may_go_on():
                 break
         return rings
 
-    def _behind(self, ledger: Ledger) -> list[bool]:
+    def _behind(self, ledger: Ledger, failures: Failures) -> list[bool]:
+        """By watch. A ledger that cannot be looked at is nobody's hindrance."""
+        unknown = [False] * len(self.watches)
+        return failures.around("sweep", ledger.name, partial(self._look, ledger), unknown)
+
+    def _look(self, ledger: Ledger) -> list[bool]:
         cursors = self.state.marks(ledger).cursors
         return [self._is_behind(ledger, watch, cursors.get(watch.consumer, 0)) for watch in self.watches]
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from millrace.ledger.domain.errors import AuthFailed, Forbidden
+from millrace.ledger.domain.naming import MAX_NAME_BYTES, is_text, require_names
 
 PRODUCER, CONSUMER, OPERATOR = "producer", "consumer", "operator"
 ROLES = frozenset({PRODUCER, CONSUMER, OPERATOR})
-MAX_NAME_BYTES = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,10 @@ class Identity:
         if role not in self.roles:
             raise Forbidden(f"This needs the role {role}; the token does not carry it.", role=role)
 
+    def may_name(self, **names: str) -> None:
+        """Raises `BadRequest` if nothing new may have one of these names, each by its field, or the tenant's."""
+        require_names(tenant=self.tenant, **names)
+
     def require_project(self, project: str) -> None:
         if project not in self.projects:
             raise Forbidden("The token does not name this project.", field="project")
@@ -82,17 +86,19 @@ def team_partition(team_slug: str) -> str:
 def _name(claims: Mapping[str, Any], claim: str, default: str | None = None) -> str:
     value = claims.get(claim, default)
     if not isinstance(value, str) or not _is_name(value):
-        raise AuthFailed(f"The token's claim {claim} must be a string of 1 to {MAX_NAME_BYTES} bytes.", claim=claim)
+        raise AuthFailed(
+            f"The token's claim {claim} must be a string of 1 to {MAX_NAME_BYTES} bytes of UTF-8.", claim=claim
+        )
     return value
 
 
 def _names(claims: Mapping[str, Any], claim: str) -> list[str]:
     value = claims.get(claim, [])
     if not isinstance(value, list) or not all(_is_name(name) for name in value):
-        rule = f"The token's claim {claim} must be a list of strings of 1 to {MAX_NAME_BYTES} bytes."
+        rule = f"The token's claim {claim} must be a list of strings of 1 to {MAX_NAME_BYTES} bytes of UTF-8."
         raise AuthFailed(rule, claim=claim)
     return value
 
 
 def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and 0 < len(value.encode("utf-8", "replace")) <= MAX_NAME_BYTES
+    return isinstance(value, str) and is_text(value) and 0 < len(value.encode()) <= MAX_NAME_BYTES

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from millrace.ledger.domain.errors import Unavailable
+from millrace.ledger.application.failures import Failures
 from millrace.ledger.domain.names import INDEXED, Ledger
 from millrace.ledger.ports import Doorbell
 from millrace.live.ports import Wakes
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A step to be done again: `index`, `wake`, or the `fan_out` of one ledger."""
-
-    step: str
-    error: Unavailable
-    ledger: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,26 +22,17 @@ class FanOut:
     """Brings a ledger's new events to its subscriptions; True when the head was reached."""
     may_go_on: Callable[[], bool]
 
-    def __call__(self, ledgers: Sequence[Ledger], *, grown: bool) -> list[Failure]:
+    def __call__(self, ledgers: Sequence[Ledger], *, grown: bool) -> Failures:
         """`grown`: the log itself rang, so the indexer and the targets have to hear of it too. One failure holds
         nothing else back; the caller sees to it that these ledgers come again."""
-        failures: list[Failure] = []
-        for step, ledger, work in self._steps(ledgers, grown=grown):
-            try:
-                work()
-            except Unavailable as error:
-                failures.append(Failure(step, error, ledger))
-        return failures
-
-    def _steps(
-        self, ledgers: Sequence[Ledger], *, grown: bool
-    ) -> Iterator[tuple[str, str | None, Callable[[], object]]]:
+        failures = Failures()
         if grown:
             indexed = [ledger for ledger in ledgers if ledger.contract in INDEXED]
-            yield "index", None, partial(self.index.ring, indexed)
-            yield "wake", None, partial(self.wake_targets, [ledger.name for ledger in ledgers])
+            failures.around("index", "", partial(self.index.ring, indexed), None)
+            failures.around("wake", "", partial(self.wake_targets, [ledger.name for ledger in ledgers]), None)
         for ledger in ledgers:
-            yield "fan_out", ledger.name, partial(self._serve, ledger)
+            failures.around("fan_out", ledger.name, partial(self._serve, ledger), None)
+        return failures
 
     def _serve(self, ledger: Ledger) -> None:
         if not self.broadcast(ledger) and not self.may_go_on():

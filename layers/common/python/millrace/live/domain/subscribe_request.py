@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from millrace.ledger.domain.access import CONSUMER, MAX_NAME_BYTES, Identity, runtime_partition, session_partition
+from millrace.ledger.domain.access import CONSUMER, Identity, runtime_partition, session_partition
 from millrace.ledger.domain.errors import BadRequest
 from millrace.ledger.domain.kinds import kind_of
 from millrace.ledger.domain.names import Ledger, realtime_ledger, stream_ledger
+from millrace.ledger.domain.naming import MAX_NAME_BYTES
 
 MAX_POSITION = 2**53 - 1
 SUBJECT = "what this subscribes to"

@@ -36,6 +36,7 @@ class Publish:
     def __call__(self, identity: Identity, emissions: Sequence[Valid]) -> list[Published]:
         """One result per event. Sessions do not wait for each other; within one the order given is kept."""
         identity.require(PRODUCER)
+        identity.may_name()
         results: list[Published | None] = [None] * len(emissions)
         sessions: dict[str, list[int]] = {}
         drafts: dict[int, Draft] = {}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from millrace.ledger.domain.access import MAX_NAME_BYTES
 from millrace.ledger.domain.instants import UTC_DATE_TIME
+from millrace.ledger.domain.naming import MAX_NAME_BYTES, NAME
 from millrace.realtime.doors import event_types
 from millrace.realtime.doors.fields import NOT_BLANK
 from millrace.realtime.doors.payload import Payload
@@ -47,7 +47,10 @@ def schema(name: str) -> dict[str, Any]:
         "required": ["eventId", "sessionId", "ts", "type", "payload", "schemaVersion"],
         "properties": {
             "eventId": _id("eventId", "One event in the whole tenant: the same id again is the same event."),
-            "sessionId": _id("sessionId", "The session whose log the event joins."),
+            "sessionId": {
+                **_id("sessionId", f"The session whose log the event joins: {NAME}."),
+                "not": {"pattern": "[/?#%\\u0000-\\u001f\\u007f-\\u009f]"},
+            },
             "ts": {
                 "type": "string",
                 "format": "date-time",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from millrace.ledger.domain.access import MAX_NAME_BYTES
 from millrace.ledger.domain.errors import BadRequest
 from millrace.ledger.domain.instants import instant
 from millrace.ledger.domain.kinds import kind_of
+from millrace.ledger.domain.naming import MAX_NAME_BYTES
 from millrace.realtime.application.replay import ReplayRequest
 from millrace.realtime.ports import Watermark
 from millrace.runtime.requests import whole

@@ -8,6 +8,7 @@ from typing import Any
 
 from millrace.ledger.domain.instants import instant
 from millrace.ledger.domain.kinds import kind_of
+from millrace.ledger.domain.naming import name_problem
 from millrace.realtime.domain.verdict import Invalid, Valid
 from millrace.realtime.doors.registry import FAMILIES, MAX_BYTES, TYPES, VERSION, family_of, types_of
 
@@ -72,7 +73,11 @@ def _event_id(value: Any, _raw: Mapping[str, Any]) -> Found:
 
 
 def _session_id(value: Any, _raw: Mapping[str, Any]) -> Found:
-    return _text(value, MAX_BYTES["sessionId"])
+    wrong = list(_text(value, MAX_BYTES["sessionId"]))
+    yield from wrong
+    problem = None if wrong else name_problem(value)
+    if problem is not None:
+        yield "", problem
 
 
 def _ts(value: Any, _raw: Mapping[str, Any]) -> Found:

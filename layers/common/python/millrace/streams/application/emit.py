@@ -20,7 +20,7 @@ from millrace.ledger.ports import Together
 from millrace.streams.application.announce import Announce
 from millrace.streams.application.runtime_access import require_negotiated, require_runtime
 from millrace.streams.domain import transition
-from millrace.streams.domain.envelope import Emission, check_event, check_id
+from millrace.streams.domain.envelope import Emission, check_event, check_new
 from millrace.streams.domain.errors import SdkError
 from millrace.streams.domain.grant import Grant
 from millrace.streams.domain.negotiate import Negotiated
@@ -65,7 +65,7 @@ class Emit:
         """One result per event, in order; one bad event hurts no other."""
         identity.require(PRODUCER)
         require_runtime(identity, runtime_id)
-        check_id("stream_id", stream_id)
+        check_new(tenant=identity.tenant, runtime_id=runtime_id, stream_id=stream_id)
         runtime = self.runtimes.load(identity.tenant, runtime_id)
         negotiated = require_negotiated(runtime)
         ledger = stream_ledger(identity.tenant, runtime_id, stream_id)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from millrace.ledger.application.failures import Failures
 from millrace.ledger.domain.access import CONSUMER, PRODUCER, Identity
 from millrace.ledger.domain.errors import Unavailable
 from millrace.ledger.domain.names import join_key, stream_ledger
@@ -161,18 +163,13 @@ class SettleMarkers:
     clock: Callable[[], int]
     may_go_on: Callable[[], bool]
 
-    def __call__(self, older_than_ms: int) -> int:
-        """One that fails holds no other up; its error is raised at the end, and the next run tries it again."""
-        settled, failed = 0, list[Unavailable]()
+    def __call__(self, older_than_ms: int, failures: Failures) -> int:
+        """One that fails holds no other up; the next run tries it again."""
+        settled = 0
         for intent in self.intents.left_before(self.clock() - older_than_ms):
             if not self.may_go_on():
                 break
-            try:
-                settled += self._settle(intent)
-            except Unavailable as error:
-                failed.append(error)
-        if failed:
-            raise failed[0]
+            settled += failures.around("settle", intent.group, partial(self._settle, intent), otherwise=False)
         return settled
 
     def _settle(self, intent: Intent) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from millrace.ledger.domain.access import CONSUMER, PRODUCER, Identity, runtime_partition
-from millrace.streams.domain.envelope import check_id
+from millrace.streams.domain.envelope import check_id, check_new
 from millrace.streams.domain.errors import InvalidState
 from millrace.streams.domain.negotiate import Negotiated, negotiate
 from millrace.streams.ports import Runtime, Runtimes
@@ -31,6 +31,7 @@ class Negotiate:
         if PRODUCER not in identity.roles:
             identity.require(CONSUMER)
         require_runtime(identity, runtime_id)
+        check_new(tenant=identity.tenant, runtime_id=runtime_id)
         negotiated = negotiate(asked)
         self.runtimes.negotiate(identity.tenant, runtime_id, negotiated)
         return negotiated.answer(runtime_id)

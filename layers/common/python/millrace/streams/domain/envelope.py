@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from millrace.ledger.domain.access import MAX_NAME_BYTES
 from millrace.ledger.domain.canonical import canonical, digest
 from millrace.ledger.domain.kinds import kind_of
+from millrace.ledger.domain.naming import MAX_NAME_BYTES, is_text, name_problem
 from millrace.ledger.domain.page import Draft
 from millrace.streams.domain.errors import EventTooLarge, InvalidArgument, MaxExtensionKeysExceeded
 from millrace.streams.domain.negotiate import Negotiated, StreamLimits
@@ -94,7 +94,7 @@ def check_extensions(extensions: Any, limits: StreamLimits) -> None:
 
 
 def check_text(field: str, value: Any, max_bytes: int = MAX_TEXT_BYTES) -> str:
-    if not isinstance(value, str) or not value.strip() or len(value.encode()) > max_bytes:
+    if not isinstance(value, str) or not value.strip() or not is_text(value) or len(value.encode()) > max_bytes:
         raise invalid(field, f"{field} must be a non-blank string of at most {max_bytes} bytes.", value)
     return value
 
@@ -109,6 +109,14 @@ def check_id(field: str, value: Any) -> str:
     if "%" in value or "/" in value:
         raise invalid(field, f"{field} must not contain % or /.", value)
     return str(value)
+
+
+def check_new(**names: str) -> None:
+    """Each by its field: whether a runtime, a stream or a tenant may have this name from now on."""
+    for field, name in names.items():
+        problem = name_problem(name)
+        if problem is not None:
+            raise invalid(field, f"{field} {problem}.", name)
 
 
 def invalid(field: str, rule: str, value: Any) -> InvalidArgument:

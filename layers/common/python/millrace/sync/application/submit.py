@@ -33,6 +33,7 @@ class Submit:
         """One result per item. With `stop_at_rejection` whatever follows a rejected item is not processed."""
         identity.require(PRODUCER)
         identity.require_project(project)
+        identity.may_name(project=project)
         items = check_request(body)
         profile = self.profiles.get(f"{identity.tenant}/{project}", "open")
         checked = [
