@@ -21,7 +21,7 @@ HEALTHY_SECONDS = 60
 @contextmanager
 def embedded_stack(home: Path, port: int, parameters: Mapping[str, str] | None = None) -> Iterator[Stack]:
     """Start, deploy, wait until healthy; `stack.json` under `home` exists exactly as long as the stack answers."""
-    home.mkdir(parents=True, exist_ok=True)
+    stack.private(home)
     with emulator(home, port) as endpoint_url:
         where = cloud.at(endpoint_url)
         running = Stack.of(where, STACK_NAME, deploy(where, ROOT / "template.yaml", STACK_NAME, parameters))

@@ -44,10 +44,16 @@ class Stack:
         )
 
     def write(self, home: Path) -> None:
-        home.mkdir(parents=True, exist_ok=True)
+        private(home)
         draft = home / f"{FILE}.new"
         draft.write_text(json.dumps(asdict(self), indent=2) + "\n")
         draft.replace(home / FILE)
+
+
+def private(home: Path) -> None:
+    """Make the folder, for its owner's eyes only: what the stack keeps there has its secrets."""
+    home.mkdir(parents=True, exist_ok=True)
+    home.chmod(0o700)
 
 
 def read(home: Path) -> Stack | None:

@@ -166,7 +166,7 @@ def test_what_a_paused_target_has_not_got_stays_until_the_target_is_deleted(
 ) -> None:
     """C8"""
     ledger = f"sync#{token['tenant']}#demo"
-    chosen = {"type": "stub", "sources": [{"contract": "sync", "scope": "*"}], "paused": True}
+    chosen = {"type": "stub", "sources": [{"contract": "sync", "scope": "demo"}], "paused": True}
     done(sent(stack, "PUT", "/v1/targets/later", chosen, **token))
     items = [item(f"e{n}", n) for n in range(1, 5)]
     done(sent(stack, "POST", "/v1/projects/demo/submit_events", {"events": items}, **token))

@@ -110,6 +110,7 @@ def test_a_running_stack_is_healthy_says_so_when_started_again_and_stops_without
 
 
 def test_ctrl_c_stops_it_cleanly(home: Path, running: subprocess.Popen[str]) -> None:
+    assert home.stat().st_mode & 0o077 == 0, "what it keeps has secrets"
     family = descendants(running.pid)
     running.send_signal(signal.SIGINT)
     output, _ = running.communicate(timeout=SECONDS)

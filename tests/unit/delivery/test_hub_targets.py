@@ -42,7 +42,7 @@ from millrace_client.journal.memory.journal import MemoryJournal
 from millrace_client.journal.memory.ledger import MemoryLedger
 from tests.support.worlds import Clock, Scripted, event
 
-OPERATOR = Identity("O", "acme", frozenset(), ("*",), frozenset({"operator"}), "acme")
+OPERATOR = Identity("O", "acme", frozenset({"*"}), ("*",), frozenset({"operator"}), "acme")
 TEAM = "delivery#acme#team"
 DAY = 86_400_000
 
@@ -429,3 +429,59 @@ def test_a_storage_failure_leaves_a_note_and_is_told(drains: Drains) -> None:
     with pytest.raises(Unavailable):
         drains(RUNG)
     assert drains.hub.agenda.visits == {("acme#a", 0, TEAM)}
+
+
+def operator(*partitions: str, projects: tuple[str, ...] = ()) -> Identity:
+    return Identity("N", "acme", frozenset(projects), partitions, frozenset({"operator"}), "acme")
+
+
+@pytest.mark.parametrize(
+    ("source", "narrow", "wide"),
+    [
+        (("delivery", "team"), operator("team:other"), operator("team:team")),
+        (("delivery", "te*"), operator("team:team"), operator("team:t*")),
+        (("realtime", "s*"), operator("session:s1", "session:sx*"), operator("session:*")),
+        (("streams", "rt/main"), operator("runtime:other"), operator("runtime:rt")),
+        (("streams", "rt*"), operator("runtime:rt"), operator("runtime:rt*")),
+        (("catalog", "orders"), operator("catalog:order"), operator("catalog:orders")),
+        (("sync", "demo"), operator("p*", projects=("demo",)), operator("*", projects=("demo",))),
+        (("sync", "demo"), operator("*", projects=("other",)), operator("*", projects=("d*",))),
+        (("sync", "*"), operator("*", projects=("demo",)), operator("*", projects=("*",))),
+    ],
+)
+def test_a_target_hears_only_of_what_its_operator_may_read(
+    hub: Hub, source: tuple[str, str], narrow: Identity, wide: Identity
+) -> None:
+    """D6: for putting, reading, draining and deleting alike."""
+    given = body(sources=[{"contract": source[0], "scope": source[1]}])
+    with pytest.raises(Forbidden) as refused:
+        hub.targets.put(narrow, "a", given)
+    assert refused.value.details["field"] == "sources[0]"
+    assert hub.directory.of("acme") == []
+    hub.targets.put(wide, "a", given)
+    attempts: list[Callable[[], Any]] = [
+        lambda: hub.targets.put(narrow, "a", body(sources=[{"contract": "delivery", "scope": "mine"}])),
+        lambda: hub.targets.get(narrow, "a"),
+        lambda: hub.targets.drain(narrow, "a"),
+        lambda: hub.targets.delete(narrow, "a"),
+    ]
+    for attempt in attempts:
+        with pytest.raises(Forbidden):
+            attempt()
+    assert hub.targets.list(narrow) == {"targets": []}
+    assert [one["target_id"] for one in hub.targets.list(wide)["targets"]] == ["a"]
+    assert hub.targets.delete(wide, "a") == {"deleted": True}
+
+
+def test_a_secret_is_not_sent_to_a_new_address(hub: Hub) -> None:
+    hub.put(auth_secret="hush")
+    elsewhere = "https://elsewhere.example.com/hook"
+    for missing in ("auth_secret", "signing_secret"):
+        given: dict[str, Any] = {"auth_secret": "hush", "signing_secret": secret("a"), missing: None}
+        with pytest.raises(BadRequest) as refused:
+            hub.put(url=elsewhere, **given)
+        assert refused.value.details["field"] == missing
+        assert "hush" not in refused.value.message
+    assert hub.targets.get(OPERATOR, "a")["url"] == "https://example.com/hook", "nothing was changed"
+    told = hub.put(url=elsewhere, auth_secret="", signing_secret=secret("b"))
+    assert (told["has_auth_secret"], told["signing_secrets"]) == (False, 1), "no old secret signs for the new address"

@@ -101,6 +101,22 @@ def retained(hub: Hub, policies: MemoryPolicies, **holders: Holder) -> Retention
     return use_case(hub, policies, None, **holders)(dry_run=False)
 
 
+def test_an_operator_lets_go_only_of_partitions_that_the_token_reaches() -> None:
+    """S13, C8: what goes of a whole project goes from every partition of it."""
+    hub, policies = Hub(), MemoryPolicies()
+    hub.commit(DEMO, 9)
+    set_retention, narrow = door(hub, policies), replace(OPERATOR, partitions=("p*",))
+    for change in ({"max_events": 1}, {"advance_to": 3}, {"partition": "orders", "advance_to": 3}):
+        with pytest.raises(Forbidden) as refused:
+            set_retention(narrow, "sync", "demo", change)
+        assert refused.value.details["field"] == "partition"
+    assert policies.get(Scope("t", "sync", "demo")) == {}
+    set_retention(OPERATOR, "sync", "demo", {"partition": "orders", "advance_to": 2})
+    told = set_retention(narrow, "sync", "demo", {"partition": "p1", "advance_to": 3})
+    shown = set_retention.read(narrow, "sync", "demo")["partitions"]
+    assert [one["partition"] for one in shown] == [one["partition"] for one in told["partitions"]] == ["p1"]
+
+
 def test_a_policy_is_set_field_by_field_and_told() -> None:
     hub, policies = Hub(), MemoryPolicies()
     hub.commit(DEMO, 9)

@@ -14,7 +14,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from millrace.ledger.domain.errors import AuthFailed, Unavailable
-from millrace.runtime.tokens import Tokens
+from millrace.runtime.tokens import MAX_TOKEN_BYTES, Tokens
 
 SECRET = "s" * 48
 RSA_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
@@ -107,6 +107,13 @@ def test_a_token_with_a_wrong_claim_is_refused(changes: dict[str, Any]) -> None:
 def test_an_unsigned_or_foreign_token_is_refused(token: str) -> None:
     with pytest.raises(AuthFailed):
         with_secret().verify(token)
+
+
+def test_a_token_that_is_too_long_is_refused_before_it_is_looked_at() -> None:
+    """At every door: the WebSocket hands its token to the same place."""
+    long = jwt.encode(claims(more="x" * MAX_TOKEN_BYTES), SECRET, "HS256")
+    with pytest.raises(AuthFailed, match="too long"):
+        with_secret().verify(long)
 
 
 def test_another_algorithm_than_ours_is_refused() -> None:

@@ -163,6 +163,13 @@ def test_a_name_counts_however_it_is_spelled(name: str, style: str) -> None:
     assert CANARY not in dumped(POLICY.sift(sent, HASHED).clean)
 
 
+@pytest.mark.parametrize("invisible", "\u115f\u1160\u3164\uffa0\u200b\u2060\u00ad\ufe0f\u034f\u180e\u17b4\U000e0020")
+def test_letters_that_nobody_sees_hide_no_name(invisible: str) -> None:
+    """P1."""
+    sent = {f"auth_{invisible}token{invisible}": CANARY, f"{invisible}peer_id": CANARY}
+    assert CANARY not in dumped(POLICY.sift(sent, HASHED).clean)
+
+
 @pytest.mark.parametrize(
     "name", ["message_payloads", "token", "auth", "peer", "trace", "private_key", "", "🔑", "idpeer"]
 )

@@ -13,6 +13,7 @@ from millrace.ledger.domain.errors import AuthFailed, Unavailable
 
 LEEWAY_SECONDS = 5
 REQUIRED = ["exp", "iss", "aud"]
+MAX_TOKEN_BYTES = 8 * 1024
 
 
 @dataclass(slots=True)
@@ -26,6 +27,8 @@ class Tokens:
 
     def verify(self, token: str) -> Identity:
         """Raises `AuthFailed`. The algorithm is ours to choose, never the token's."""
+        if len(token) > MAX_TOKEN_BYTES:
+            raise AuthFailed("The token is too long.", field="authorization")
         try:
             key, algorithms = self._key(token)
             claims = jwt.decode(

@@ -41,7 +41,7 @@ class HubStatus:
 
     def __call__(self, identity: Identity) -> Section:
         identity.require(OPERATOR)
-        kept = self.targets.directory.of(identity.tenant)
+        kept = self.targets.known_to(identity)
         shown = [self._target(identity, one) for one in kept]
         events = self._journal(identity, kept)
         ledger = self._ledger(identity, shown) | {"retained_event_count": events["retained_event_count"]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -13,11 +13,13 @@ from millrace.delivery.domain.hub_targets import (
     HubTarget,
     SecretSet,
     SecretsLost,
+    check_moved,
     check_secrets,
     check_target,
     check_target_id,
 )
 from millrace.delivery.domain.kinds import Kinds
+from millrace.delivery.domain.source_access import may_read, require_sources
 from millrace.delivery.domain.sources import place_of
 from millrace.delivery.ports.deliveries import TargetStates
 from millrace.delivery.ports.targets import Directory, Kept, Positions, Secrets, Wake, Wakes
@@ -52,11 +54,18 @@ class ManageTargets:
         check_target_id(target_id)
         kept = self.directory.get(identity.tenant, target_id)
         before = kept.target if kept else None
+        if before is not None:
+            require_sources(identity, before.sources)
         now_ms = self.clock()
         target = check_target(
             identity.tenant, target_id, body, before, now_ms, kinds=self.kinds, loopback=self.loopback
         )
-        secrets = self._secrets(before).changed(body, now_ms)
+        require_sources(identity, target.sources)
+        kept_secrets = self._secrets(before)
+        if before is not None and before.url != target.url:
+            check_moved(body, kept_secrets)
+            kept_secrets = SecretSet()
+        secrets = kept_secrets.changed(body, now_ms)
         check_secrets(self.kinds[target.kind], body, secrets)
         target = replace(target, sealed=self.secrets.seal(target.key, secrets.text()))
         if target.start_now:
@@ -75,12 +84,23 @@ class ManageTargets:
 
     def list(self, identity: Identity) -> dict[str, Any]:
         identity.require(OPERATOR)
-        return {"targets": [self._told(kept) for kept in self.directory.of(identity.tenant)]}
+        return {"targets": [self._told(kept) for kept in self.known_to(identity)]}
+
+    def known_to(self, identity: Identity) -> Sequence[Kept]:
+        """The tenant's targets whose sources the bearer may read."""
+        return [
+            kept
+            for kept in self.directory.of(identity.tenant)
+            if all(may_read(identity, source) for source in kept.target.sources)
+        ]
 
     def delete(self, identity: Identity, target_id: str) -> dict[str, Any]:
         """It holds back retention no more. What it was given stays known: made again, it goes on where it was."""
         identity.require(OPERATOR)
         check_target_id(target_id)
+        kept = self.directory.get(identity.tenant, target_id)
+        if kept is not None:
+            require_sources(identity, kept.target.sources)
         return {"deleted": self.directory.remove(identity.tenant, target_id)}
 
     def drain(self, identity: Identity, target_id: str) -> dict[str, Any]:
@@ -97,6 +117,7 @@ class ManageTargets:
         kept = self.directory.get(identity.tenant, target_id)
         if kept is None:
             raise NotFound("There is no such target.", field="target_id")
+        require_sources(identity, kept.target.sources)
         return kept
 
     def _told(self, kept: Kept) -> dict[str, Any]:

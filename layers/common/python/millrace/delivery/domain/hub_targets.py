@@ -187,6 +187,14 @@ def check_secrets(kind: Kind, given: Mapping[str, Any], kept: SecretSet) -> None
         raise BadRequest(rule, field="signing_secret")
 
 
+def check_moved(given: Mapping[str, Any], kept: SecretSet) -> None:
+    """A secret belongs to the address it was given for. Raises `BadRequest` if one is left out that the old one had."""
+    for name, present in (("auth_secret", kept.auth), ("signing_secret", kept.signing)):
+        if present and given.get(name) is None:
+            rule = f"The url is another one: give {name} again, it is not sent to a new address."
+            raise BadRequest(rule, field=name)
+
+
 def check_target_id(target_id: str) -> None:
     """Of one that exists already; what is new is asked for more."""
     if not target_id or not is_text(target_id) or len(target_id.encode()) > MAX_NAME_BYTES:

@@ -10,24 +10,10 @@ from millrace.lake.domain.retention import WHOLE
 from millrace.lake.domain.retention_rules import Rule, Scope, check_change, check_scope
 from millrace.lake.ports.retention import Policies
 from millrace.ledger.application.heads import Heads, newest
-from millrace.ledger.domain.access import (
-    OPERATOR,
-    Identity,
-    catalog_partition,
-    runtime_partition,
-    session_partition,
-    team_partition,
-)
-from millrace.ledger.domain.errors import BadRequest, Conflict
+from millrace.ledger.domain.access import OPERATOR, PARTITION_OF, Identity
+from millrace.ledger.domain.errors import BadRequest, Conflict, Forbidden
 from millrace.ledger.domain.names import INDEXED, Ledger
 from millrace.ledger.ports import Log, State
-
-PARTITIONS = {
-    "realtime": session_partition,
-    "streams": runtime_partition,
-    "catalog": catalog_partition,
-    "delivery": team_partition,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +28,22 @@ class SetRetention:
         change = check_change(body)
         if change.partition != WHOLE and contract not in INDEXED:
             raise BadRequest("Ledgers of this contract have no partitions; leave it out.", field="partition")
+        if contract in INDEXED:
+            _require_partition(identity, change.partition)
         if change.advance_to is not None:
             self._check_watermark(scope, change.advance_to)
         if not self.policies.change(scope, change):
             stored = self.policies.get(scope).get(change.partition, Rule())
             raise Conflict("A watermark never goes back.", field="advance_to", advance_to=stored.advance_to)
-        return policy_json(scope, self.policies.get(scope))
+        return self._shown(identity, scope)
 
     def read(self, identity: Identity, contract: str, text: str) -> dict[str, Any]:
-        scope = self._reached(identity, contract, text)
-        return policy_json(scope, self.policies.get(scope))
+        """Of a project, the rules of the partitions that the bearer reaches."""
+        return self._shown(identity, self._reached(identity, contract, text))
+
+    def _shown(self, identity: Identity, scope: Scope) -> dict[str, Any]:
+        rules = self.policies.get(scope)
+        return policy_json(scope, {name: rules[name] for name in rules if name == WHOLE or identity.reaches(name)})
 
     def _reached(self, identity: Identity, contract: str, text: str) -> Scope:
         identity.require(OPERATOR)
@@ -59,7 +51,7 @@ class SetRetention:
         if contract == "sync":
             identity.require_project(text)
         else:
-            identity.require_reach(PARTITIONS[contract](_name(scope)), "this scope", field="scope")
+            identity.require_reach(PARTITION_OF[contract](_name(scope)), "this scope", field="scope")
         return scope
 
     def _check_watermark(self, scope: Scope, position: int) -> None:
@@ -74,6 +66,14 @@ class SetRetention:
                 value_class="integer",
                 newest_position=head,
             )
+
+
+def _require_partition(identity: Identity, partition: str) -> None:
+    """What is let go of a whole project goes from every partition."""
+    if partition != WHOLE:
+        identity.require_reach(partition, "this partition", field="partition")
+    elif not identity.sees_everything:
+        raise Forbidden("The token does not reach the whole project; name a partition.", field="partition")
 
 
 def policy_json(scope: Scope, rules: Mapping[str, Rule]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,14 @@ class Identity:
             for pattern in self.partitions
         )
 
+    def covers(self, pattern: str) -> bool:
+        """Whether every partition is reached that the pattern stands for; an exact name stands for itself."""
+        return any(_covers(claim, pattern) for claim in self.partitions)
+
+    def covers_project(self, pattern: str) -> bool:
+        """As `covers`, of projects. Only here a claim that ends in `*` stands for all that start so."""
+        return any(_covers(claim, pattern) for claim in self.projects)
+
     def require(self, role: str) -> None:
         if role not in self.roles:
             raise Forbidden(f"This needs the role {role}; the token does not carry it.", role=role)
@@ -81,6 +89,21 @@ def catalog_partition(domain: str) -> str:
 
 def team_partition(team_slug: str) -> str:
     return f"team:{team_slug}"
+
+
+PARTITION_OF: Mapping[str, Callable[[str], str]] = {
+    "realtime": session_partition,
+    "streams": runtime_partition,
+    "catalog": catalog_partition,
+    "delivery": team_partition,
+}
+"""By contract, the partition that stands for the ledgers of a name; a project has partitions of its own."""
+
+
+def _covers(claim: str, pattern: str) -> bool:
+    if claim.endswith("*"):
+        return pattern.removesuffix("*").startswith(claim[:-1])
+    return claim == pattern and not pattern.endswith("*")
 
 
 def _name(claims: Mapping[str, Any], claim: str, default: str | None = None) -> str:

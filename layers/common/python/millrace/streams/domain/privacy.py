@@ -20,6 +20,8 @@ HASH, TRUNCATE, REDACT = "hash", "truncate", "redact"
 TRANSFORMS = (HASH, TRUNCATE, REDACT)
 REDACTED = "[redacted]"
 KEPT_CHARACTERS = 8
+INVISIBLE = dict.fromkeys((0x115F, 0x1160, 0x3164, 0xFFA0))
+"""Letters that nobody sees: Hangul fillers. What else Unicode ignores by default is no letter or digit."""
 
 BASELINE_SECRET = ("message_payload", "auth_token", "private_key_material", "session_secret")
 BASELINE_SENSITIVE = ("peer_id", "destination_hash", "correlation_id", "trace_id")
@@ -35,7 +37,7 @@ PUBLIC = (
 @lru_cache(maxsize=8192)
 def normal_name(name: str) -> str:
     """A name without its spelling: letter case, width, and what separates its words."""
-    folded = unicodedata.normalize("NFKC", name).casefold()
+    folded = unicodedata.normalize("NFKC", name).casefold().translate(INVISIBLE)
     return folded if folded.isalnum() else "".join(letter for letter in folded if letter.isalnum())
 
 
