@@ -58,7 +58,8 @@ def target(id_: str, tenant: str = "acme", **more: object) -> HubTarget:
 
 
 def test_a_target_is_kept_as_it_was_put_with_how_it_fares(stores: Stores) -> None:
-    made = target("a#b", families=["order."], start="now", paused=True)
+    """Also under a name that nothing new may have, and that was put before that rule was there."""
+    made = replace(target("a", families=["order."], start="now", paused=True), id="a#b")
     assert stores.directory.get("acme", "a#b") is None
     assert stores.directory.put(made, None)
     assert stores.directory.get("acme", "a#b") == Kept(made, TargetState())
