@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millrace.ledger.domain.errors import BadRequest, TooLarge
-from millrace.ledger.domain.strict_json import MAX_DEPTH, parse
+from millrace.ledger.domain.strict_json import MAX_DEPTH, MAX_MARKS, parse
 
 ROOM = 1_000_000
 
@@ -84,3 +84,17 @@ def test_all_clear_json_comes_through_unchanged(value: Any, escaped: bool) -> No
 def test_no_bytes_make_it_fail_in_another_way(body: bytes) -> None:
     with suppress(BadRequest):
         parse(body, ROOM)
+
+
+@pytest.mark.parametrize("tiny", [b"[],", b"1,", b'{"a":1},'])
+def test_millions_of_tiny_values_are_refused_before_they_are_parsed(tiny: bytes) -> None:
+    """A few kilobytes of gzip unpack to this."""
+    body = b"[" + tiny * (MAX_MARKS + 1) + b"1]"
+    with pytest.raises(TooLarge) as refused:
+        parse(body, len(body))
+    assert refused.value.details["max_marks"] == MAX_MARKS
+
+
+def test_a_long_text_is_not_many_values() -> None:
+    body = b'["' + b"x" * (2 * MAX_MARKS) + b'"]'
+    assert len(parse(body, len(body))[0]) == 2 * MAX_MARKS

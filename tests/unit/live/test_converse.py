@@ -20,7 +20,7 @@ from millrace.ledger.domain.page import Draft, Origin
 from millrace.live.adapters.memory import MemoryConnections, MemorySubscriptions, MemoryWire
 from millrace.live.application.answer import Answers
 from millrace.live.application.broadcast import Broadcast
-from millrace.live.application.converse import Converse
+from millrace.live.application.converse import MISSTEPS, Converse
 from millrace.live.application.subscribe import Subscribe
 from millrace.live.domain import events as live_events
 from millrace.live.domain.messages import LIMITS
@@ -144,6 +144,30 @@ def test_s15_what_is_wrong_before_connect_gets_the_contracts_answer(text: str, c
     hub.converse()("c1", text)
     assert hub.error("c1") == code
     assert ("c1" in hub.wire.closed) == closed
+
+
+def test_a_socket_that_only_errs_is_closed_before_it_says_who_it_is() -> None:
+    hub = Hub()
+    hub.connections.open("c1", hub.now)
+    for number in range(1, MISSTEPS + 1):
+        assert "c1" not in hub.wire.closed
+        hub.converse()("c1", "garbage")
+        assert hub.error("c1") == "bad_request", number
+    assert "c1" in hub.wire.closed
+
+
+def test_errors_of_one_who_is_known_close_nothing() -> None:
+    hub = Hub()
+    hub.connections.open("c1", hub.now)
+    for _ in range(MISSTEPS - 1):
+        hub.converse()("c1", "garbage")
+        hub.error("c1")
+    hub.say("c1", "connect", {"token": "me:*", "client_id": "me"})
+    assert hub.heard("c1")["type"] == "connected"
+    for _ in range(2 * MISSTEPS):
+        hub.converse()("c1", "garbage")
+        assert hub.error("c1") == "bad_request"
+    assert "c1" not in hub.wire.closed
 
 
 def test_s12_an_oversize_message_is_told_its_size() -> None:

@@ -32,6 +32,8 @@ class Connection:
     cycle: Cycle | None = None
     subscribed: int = 0
     """How often it said `subscribe`."""
+    missteps: int = 0
+    """How often it was told of an error before it said `connect`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ from typing import Any, NoReturn
 from millrace.ledger.domain.errors import BadRequest, TooLarge
 
 MAX_DEPTH = 64
+MAX_MARKS = 1_000_000
+"""Commas and opening brackets, wherever they stand: a body that unpacks to millions of tiny values costs seconds."""
 
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -24,8 +26,7 @@ class _Number(ValueError):
 
 def parse(body: bytes, max_bytes: int) -> Any:
     """Decode a request body, or raise `BadRequest` / `TooLarge`. The size is checked before anything is parsed."""
-    if len(body) > max_bytes:
-        raise TooLarge("The body is larger than the limit.", field="body", max_bytes=max_bytes, actual_bytes=len(body))
+    _check_size(body, max_bytes)
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -48,6 +49,13 @@ def parse(body: bytes, max_bytes: int) -> Any:
     if _SURROGATE_ESCAPE.search(body) and _has_lone_surrogate(value):
         raise _refuse("A string in the body has a lone surrogate, which no UTF-8 text can carry.")
     return value
+
+
+def _check_size(body: bytes, max_bytes: int) -> None:
+    if len(body) > max_bytes:
+        raise TooLarge("The body is larger than the limit.", field="body", max_bytes=max_bytes, actual_bytes=len(body))
+    if len(body) > MAX_MARKS and sum(map(body.count, (b",", b"[", b"{"))) > MAX_MARKS:
+        raise TooLarge(f"The body has more than {MAX_MARKS} commas and brackets.", field="body", max_marks=MAX_MARKS)
 
 
 def refuse_replacements(text: str) -> None:

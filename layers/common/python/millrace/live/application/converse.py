@@ -16,6 +16,8 @@ from millrace.live.ports import Connection, Connections, Subscriptions, Turn, Wi
 TURN_MS = 35_000
 """Longer than the function lives: a turn whose process died ends by itself."""
 WAITS = 40
+MISSTEPS = 5
+"""Errors that a socket may make before it says who it is; then it is closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,9 @@ class Converse:
                 raise problem
             answer = self._answer(connection, message)
         except MillraceError as error:
-            answer = SocketAnswer(connection, [error_message(error, message.get("msg_id"))])
+            told = [error_message(error, message.get("msg_id"))]
+            missteps = connection.missteps + (connection.identity is None)
+            answer = SocketAnswer(replace(connection, missteps=missteps), told, ends=missteps >= MISSTEPS)
         self._conclude(answer, stored_first=kind == "connect")
 
     def _conclude(self, answer: SocketAnswer, *, stored_first: bool) -> None:
