@@ -19,7 +19,7 @@ from millrace.ledger.domain.errors import LedgerBusy, Unavailable
 from millrace.ledger.domain.metrics import Metric
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.domain.page import Draft, Origin, Page, Part, Record
-from millrace.ledger.domain.waiting import Notice, Waiting
+from millrace.ledger.domain.waiting import Notice, Placing, Receipt, Waiting
 from millrace.ledger.ports import Run
 
 LEDGER = Ledger.of("sync", "default", "busy")
@@ -280,6 +280,29 @@ def test_a_writer_that_hears_nothing_finds_its_event_in_the_log_itself() -> None
     (outcome,) = hall.commit()(LEDGER, [draft("mine")], ORIGIN)
     assert (outcome.position, outcome.fresh, outcome.time_ms) == (1, True, NOW)
     assert LOOK_MS < hall.now_ms - NOW < LOOK_MS + 200
+
+
+def test_a_request_that_lies_in_the_room_again_is_the_same_row() -> None:
+    """A receipt counts drafts of the row; a row that changed under its nonce would be told other positions."""
+    hall = Hall()
+    hall.hold()
+
+    def leader_takes_the_first() -> None:
+        if hall.naps > 1:
+            hall.board.notices[LEDGER.name] = Notice()
+            return
+        hall.hold()
+        nonce = hall.left[0].nonce
+        hall.log.append(LEDGER, replace(page(1, "a"), parts=(Part(1, ORIGIN, nonce),)))
+        receipt = Receipt(1, NOW, {nonce: [Placing(0, 1, 1)]}, frozenset({nonce}))
+        held = hall.board.notices[LEDGER.name]
+        hall.board.notices[LEDGER.name] = replace(held, receipts=(receipt,))
+
+    hall.while_napping = leader_takes_the_first
+    outcomes = hall.commit()(LEDGER, [draft("a"), draft("b")], ORIGIN)
+    assert [outcome.position for outcome in outcomes] == [1, 2]
+    assert len(hall.left) == 2
+    assert hall.left[0] == hall.left[1]
 
 
 @dataclass(slots=True)
