@@ -24,6 +24,13 @@ LEASE_MS = 150
 """How long a leader that says nothing is waited for. It says something with every page."""
 HAND_OVER_MS = 60
 """How long the one that is to lead next is waited for."""
+LONGEST_MS = 400
+"""Both are longer where storage is slow, but never longer than a lease may be."""
+
+
+def lease_ms(pace_ms: int, least_ms: int = LEASE_MS) -> int:
+    """A lease outlives a few calls, however long one takes."""
+    return min(LONGEST_MS, max(least_ms, 4 * pace_ms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +61,9 @@ class Lead:
     def _round(self, stint: Stint) -> bool:
         """Read what waits and what is new, put one page. False when there is nothing left to do."""
         stint.rounds += 1
+        began_ms = self.clock()
         self._read(stint)
+        stint.pace_ms = self.clock() - began_ms
         stint.examine()
         page = stint.next_page(self.clock(), self.nonce())
         if page is not None and not self._put(stint, page):
@@ -113,7 +122,7 @@ class Lead:
             done, stint.own_row = [*done, stint.own.nonce], False
         stint.cleared.update(done)
         if done or stint.open():
-            self.together([lambda: self._clear(stint.ledger, done), lambda: self._post(stint, LEASE_MS)])
+            self.together([lambda: self._clear(stint.ledger, done), lambda: self._post(stint, lease_ms(stint.pace_ms))])
 
     def _receipt(self, stint: Stint, page: Page | None) -> Receipt:
         if page is None:
@@ -139,4 +148,4 @@ class Lead:
             with suppress(Unavailable):
                 stint.note(self.room.look(stint.ledger), self.clock())
         heir = next((request.row.nonce for request in stint.open()), None)
-        self._post(stint, HAND_OVER_MS if heir else 0, heir)
+        self._post(stint, lease_ms(stint.pace_ms, HAND_OVER_MS) if heir else 0, heir)

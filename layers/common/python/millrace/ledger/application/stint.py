@@ -69,6 +69,8 @@ class Stint:
     others: bool = False
     """The last round did something for others."""
     rounds: int = 0
+    pace_ms: int = 0
+    """How long storage took for the last look at what waits."""
 
     def open(self) -> list[Request]:
         """Those that still wait for something, the longest waiting first."""

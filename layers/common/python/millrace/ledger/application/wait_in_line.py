@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from millrace.ledger.application.heads import Heads
-from millrace.ledger.application.lead import LEASE_MS, Lead
+from millrace.ledger.application.lead import Lead, lease_ms
 from millrace.ledger.application.search import Placed, Search, read_on
 from millrace.ledger.domain.errors import LedgerBusy, Unavailable
 from millrace.ledger.domain.metrics import Metric, Tell, quiet
@@ -30,7 +30,9 @@ MOST_BYTES = 64 * 1024
 """A larger request does not lie in the waiting room: its writer waits to lead."""
 ROOM_FULL = 2_000
 """With so many requests left after a page, no further one is taken."""
-NAP_MS, LONGEST_NAP_MS = 6, 60
+NAP_MS, LONGEST_NAP_MS = 6, 250
+SLOW_MS = 20
+"""Storage that takes longer than this to answer has enough to do: those who wait ask it less often."""
 
 
 @dataclass(slots=True)
@@ -45,6 +47,8 @@ class _Place:
     """What this writer leaves in the waiting room: receipts number its drafts, so it never changes."""
     lies: bool = False
     """It lies there, as far as we know."""
+    pace_ms: int = 0
+    """How long storage took for the last look at the board, and what it led to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +70,11 @@ class WaitInLine:
         while search.todo:
             asked = self.clock()
             notice = self._ask(ledger, place)
+            place.pace_ms = self.clock() - asked
             if notice is not None:
                 self._lead(ledger, place, notice)
             elif search.todo:
-                self.nap(min(LONGEST_NAP_MS, max(NAP_MS, 2 * (self.clock() - asked))))
+                self.nap(_nap_ms(self.clock() - asked))
         self.tell(ledger, {Metric.REQUESTS_WAITED: 1, Metric.WAITED_MS: self.clock() - place.since_ms})
 
     def _ask(self, ledger: Ledger, place: _Place) -> Notice | None:
@@ -108,7 +113,7 @@ class WaitInLine:
         now = self.clock()
         if notice.leader == place.search.nonce and now < notice.until_ms:
             return True
-        return notice.is_free(now) and self.board.take(ledger, place.search.nonce, now, now + LEASE_MS)
+        return notice.is_free(now) and self.board.take(ledger, place.search.nonce, now, now + lease_ms(place.pace_ms))
 
     def _lead(self, ledger: Ledger, place: _Place, notice: Notice) -> None:
         served = self.lead(ledger, place.search, place.origin, notice, place.since_ms + PATIENCE_MS)
@@ -125,7 +130,7 @@ class WaitInLine:
             place.row = place.row or _request(place)
             self.room.leave(ledger, place.row)
             place.lies = True
-        if self.clock() - place.looked_ms > LOOK_MS:
+        if self.clock() - place.looked_ms > max(LOOK_MS, 10 * place.pace_ms):
             self._look(ledger, place)
 
     def _look(self, ledger: Ledger, place: _Place) -> None:
@@ -145,6 +150,10 @@ class WaitInLine:
     def _refuse(self, ledger: Ledger) -> None:
         self.tell(ledger, {Metric.COMMITS_GIVEN_UP: 1})
         raise LedgerBusy("Too many requests wait for this ledger; send the same ids again later.")
+
+
+def _nap_ms(took_ms: int) -> int:
+    return min(LONGEST_NAP_MS, max(NAP_MS, (2 if took_ms <= SLOW_MS else 4) * took_ms))
 
 
 def _request(place: _Place) -> Waiting:
