@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from moto import mock_aws
@@ -21,6 +22,9 @@ from millrace.sync.adapters.memory import MemoryIndex
 from millrace.sync.ports import PartitionIndex
 from tests.support.aws_tables import client_for, create_tables
 
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
 
 @dataclass(frozen=True)
 class Adapters:
@@ -34,8 +38,34 @@ class Adapters:
     board: Board
 
 
+@dataclass(frozen=True)
+class SelectByQueries:
+    """A client of moto, which finds nothing by a `SELECT`: one query for each partition that it names."""
+
+    client: DynamoDBClient
+
+    def execute_statement(self, *, Statement: str, Parameters: list[Any], ConsistentRead: bool) -> dict[str, Any]:  # noqa: N803
+        table, condition = Statement.removeprefix('SELECT * FROM "').split('" WHERE ')
+        assert condition == f"l IN [{', '.join('?' for _ in Parameters)}]"
+        found = [
+            item
+            for partition in Parameters
+            for item in self.client.query(
+                TableName=table,
+                KeyConditionExpression="l = :l",
+                ExpressionAttributeValues={":l": partition},
+                ConsistentRead=ConsistentRead,
+            )["Items"]
+        ]
+        return {"Items": found}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.client, name)
+
+
 def on_dynamodb(kind: str, endpoint: str | None, together: Together) -> Adapters:
     tables = create_tables(client_for(endpoint))
+    selecting: Any = tables.client if kind == "embedded" else SelectByQueries(tables.client)
     return Adapters(
         kind,
         DynamoClaims(tables.client, tables.claims, together),
@@ -43,7 +73,7 @@ def on_dynamodb(kind: str, endpoint: str | None, together: Together) -> Adapters
         DynamoState(tables.client, tables.state),
         DynamoIndex(tables.client, tables.index, together),
         together,
-        DynamoRoom(tables.client, tables.waiting, together),
+        DynamoRoom(selecting, tables.waiting, together),
         DynamoBoard(tables.client, tables.waiting),
     )
 

@@ -30,7 +30,7 @@ def dynamodb(*actions: str) -> set[str]:
 
 
 CLAIM = dynamodb("PartiQLInsert", "PutItem", "BatchGetItem", "UpdateItem")
-WAIT = dynamodb("PutItem", "UpdateItem", "GetItem", "Query", "BatchWriteItem")
+WAIT = dynamodb("PutItem", "UpdateItem", "GetItem", "PartiQLSelect", "BatchWriteItem")
 
 RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     "SubmitFunction": {

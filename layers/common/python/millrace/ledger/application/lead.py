@@ -24,13 +24,13 @@ LEASE_MS = 150
 """How long a leader that says nothing is waited for. It says something with every page."""
 HAND_OVER_MS = 60
 """How long the one that is to lead next is waited for."""
-LONGEST_MS = 400
-"""Both are longer where storage is slow, but never longer than a lease may be."""
+LONGEST_MS = 900
+"""Both are longer where storage is slow, but never longer than a lease may be (`LONGEST_LEASE_MS`)."""
 
 
 def lease_ms(pace_ms: int, least_ms: int = LEASE_MS) -> int:
-    """A lease outlives a few calls, however long one takes."""
-    return min(LONGEST_MS, max(least_ms, 4 * pace_ms))
+    """A lease outlives a round, and the nap of the one that is to lead next, however long a call takes."""
+    return min(LONGEST_MS, max(least_ms, 8 * pace_ms))
 
 
 @dataclass(frozen=True, slots=True)
