@@ -53,7 +53,7 @@ class Process:
         if fate < self.trouble * 0.8:
             self.scheduler.pause()
             result = effect()  # the SDK's own retry of a lost answer
-        if fate < self.trouble:
+        elif fate < self.trouble:
             self.scheduler.pause()
             raise Killed
         return result
