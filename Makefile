@@ -6,6 +6,8 @@ SHELL := bash
 MAKEFLAGS += --no-builtin-rules
 
 export SAM_CLI_TELEMETRY := 0
+# What was compiled is kept, whatever the caller's environment says: the tests start hundreds of processes.
+export PYTHONDONTWRITEBYTECODE :=
 
 PORT ?= 4566
 STACK ?= embedded
@@ -84,16 +86,19 @@ compact: $(READY) ## fold the archive's new objects into the tables (ARGS='--sto
 retain: $(READY) ## say what retention would let go of the running hub (ARGS='--execute true' to let it go; or '--store …')
 	@$(BIN)/python -m glue_jobs.retain.$(if $(findstring --store,$(ARGS)),main,job) $(ARGS)
 
+# What `make test` tries with less of everything.
+FULL_SIZE := MILLRACE_SESSIONS=1000 MILLRACE_CROWD=400 MILLRACE_STORM_SEEDS=1,2,3,4,5,6,7,8 MILLRACE_STORM_EVENTS=400 \
+	MILLRACE_MARKER_UPDATES=1000 MILLRACE_PARALLEL_EVENTS=5000 MILLRACE_TAINT_EVENTS=5000 \
+	MILLRACE_FUZZ=60 MILLRACE_FUZZ_PHASES=examples,coverage,fuzzing \
+	MILLRACE_LAKE_SEEDS=1,2,3,4,5,6,7,8 MILLRACE_LAKE_KILLS=60 MILLRACE_HISTORIES=2000 MILLRACE_KILL_EVENTS=25
+LARGE := publishers or followers or sixteen or race or p2 or generated_requests
+
 .PHONY: soak
 soak: $(READY) ## run the simulator on many seeds (SEEDS=2000; ARGS='--first N'), then storms, crowds and deliveries at full size (FULL=1)
 	@$(BIN)/python -m tests.simulation.soak --seeds $(SEEDS) $(ARGS)
 	@$(BIN)/python -m tests.simulation.archiving --seeds $(SEEDS)
-	@if [ -n "$(FULL)" ]; then MILLRACE_SESSIONS=1000 MILLRACE_STORM_SEEDS=1,2,3,4,5,6,7,8 MILLRACE_STORM_EVENTS=400 \
-		MILLRACE_MARKER_UPDATES=1000 MILLRACE_PARALLEL_EVENTS=5000 MILLRACE_TAINT_EVENTS=5000 MILLRACE_FUZZ=60 MILLRACE_FUZZ_PHASES=examples,coverage,fuzzing \
-		$(BIN)/pytest -q -k "publishers or followers or sixteen or race or p2 or generated_requests" tests/e2e; \
-		MILLRACE_LAKE_SEEDS=1,2,3,4,5,6,7,8 MILLRACE_LAKE_KILLS=60 $(BIN)/pytest -q tests/jobs; \
-		MILLRACE_HISTORIES=2000 MILLRACE_KILL_EVENTS=25 \
-		$(BIN)/pytest -q tests/unit/delivery/test_histories.py tests/unit/client/test_kill.py; fi
+	@if [ -n "$(FULL)" ]; then $(FULL_SIZE) $(BIN)/pytest -q -k "$(LARGE)" tests/e2e; \
+		$(FULL_SIZE) $(BIN)/pytest -q tests/jobs tests/unit/delivery/test_histories.py tests/unit/client/test_kill.py; fi
 
 .PHONY: generated
 generated: $(READY) ## write every generated file: the API's description, the realtime and error pages, alarms and dashboard

@@ -18,7 +18,7 @@ from tests.e2e.conftest import Hub
 from tests.e2e.lake import EVENT, session_event
 from tests.e2e.test_socket import Socket, opened
 
-WRITERS = 6
+WRITERS = 4
 EACH = 4
 PIPELINED = 6
 

@@ -20,7 +20,7 @@ from tests.e2e.conftest import Hub
 from tests.e2e.processes import function_processes
 
 SUBMITTERS = 20
-EVENTS = int(os.environ.get("MILLRACE_STORM_EVENTS", "100"))
+EVENTS = int(os.environ.get("MILLRACE_STORM_EVENTS", "60"))
 SEEDS = [int(seed) for seed in os.environ.get("MILLRACE_STORM_SEEDS", "1,2").split(",")]
 DEADLINE = 150
 QUICK = Settings(first_pause=0.05, longest_pause=0.5)
@@ -104,7 +104,7 @@ def test_followers_end_with_identical_complete_ordered_logs(stack: Hub, seed: in
 
 def test_s11_nothing_falls_between_the_last_page_and_the_first_broadcast(stack: Hub) -> None:
     """Commits go on all the time while clients, one after the other, sync and go live."""
-    project, clients, total = "seamless", 6, 300
+    project, clients, total = "seamless", 6, 2 * EVENTS
 
     async def writer() -> None:
         async with Live(stack.ws_url, project, stack.token(projects=[project]), settings=QUICK) as live:

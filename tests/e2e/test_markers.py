@@ -17,7 +17,7 @@ from millrace.streams.domain.privacy import Policy
 from tests.e2e.conftest import Hub
 from tests.e2e.streams_api import TENANT, Runtime, Stores, code, error, negotiated, now_ms
 
-UPDATES = int(os.environ.get("MILLRACE_MARKER_UPDATES", "100"))
+UPDATES = int(os.environ.get("MILLRACE_MARKER_UPDATES", "40"))
 PLACE = {"lat": 52.5, "lon": 13.4}
 LONG_AGO_MS = 120_000
 CONFLICT, ABSENT = "SDK_RUNTIME_CONFLICT", "SDK_RUNTIME_NOT_FOUND"

@@ -18,7 +18,7 @@ from tests.e2e.conftest import Hub
 from tests.e2e.processes import function_processes
 
 CLIENTS = 16
-EVENTS = int(os.environ.get("MILLRACE_PARALLEL_EVENTS", "1000"))
+EVENTS = int(os.environ.get("MILLRACE_PARALLEL_EVENTS", "400"))
 COPIES = 3
 """How many of the clients post each event."""
 BATCH = 100

@@ -16,7 +16,8 @@ from tests.e2e.conftest import Hub
 from tests.e2e.test_socket import opened
 
 EVENTS = "/v1/realtime/events"
-SESSIONS = int(os.environ.get("MILLRACE_SESSIONS", "30"))
+SESSIONS = int(os.environ.get("MILLRACE_SESSIONS", "15"))
+CROWD = int(os.environ.get("MILLRACE_CROWD", "160"))
 
 
 def event(id_: str, session: str, second: int = 0, **changes: Any) -> dict[str, Any]:
@@ -175,7 +176,7 @@ def test_a_session_the_token_does_not_reach_is_forbidden(stack: Hub) -> None:
 
 def test_sixteen_publishers_into_one_session_and_into_many_lose_nothing(stack: Hub) -> None:
     rng = random.Random(5)
-    crowd = [event(f"one-{n}", "s-crowd", n) for n in range(400)]
+    crowd = [event(f"one-{n}", "s-crowd", n) for n in range(CROWD)]
     spread = [event(f"many-{n}", f"s-spread-{n % SESSIONS}", n) for n in range(8 * SESSIONS)]
     batches = [some[start : start + 20] for some in (crowd, spread) for start in range(0, len(some), 20)]
     batches += rng.sample(batches, 10)
@@ -183,7 +184,7 @@ def test_sixteen_publishers_into_one_session_and_into_many_lose_nothing(stack: H
     with ThreadPoolExecutor(16) as pool:
         for response in pool.map(lambda batch: publish_until_answered(stack, batch), batches):
             assert response.json()["ok"], response.text
-    assert sequences(stack, "s-crowd") == list(range(1, 401))
+    assert sequences(stack, "s-crowd") == list(range(1, CROWD + 1))
     for number in range(SESSIONS):
         assert sequences(stack, f"s-spread-{number}") == list(range(1, 9))
 
