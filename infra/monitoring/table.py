@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from infra.monitoring.alarm import Alarm, Kind
+from infra.monitoring.alarm import Alarm, AlarmKind
 from infra.monitoring.things import (
     ARCHIVE,
     DRAIN,
@@ -19,21 +19,21 @@ from infra.monitoring.things import (
 )
 from millrace.ledger.domain.metrics import Metric
 
-FAILURES = Kind("failures", "5xx", threshold=5)
-INTEGRATION_ERRORS = Kind("integration-errors", "IntegrationError", threshold=5)
-EXECUTION_ERRORS = Kind("execution-errors", "ExecutionError", threshold=5)
-ERRORS = Kind("errors", "Errors")
-THROTTLES = Kind("throttles", "Throttles")
-LAG = Kind("lag", "IteratorAge", "Maximum", seconds=60, in_a_row=5)
-SILENCE = Kind("silence", "Invocations", comparison="LessThanThreshold", threshold=1, missing="breaching")
-LOST = Kind("lost", Metric.EVENTS_PRUNED_UNARCHIVED)
-GIVEN_UP = Kind("given-up", Metric.COMMITS_GIVEN_UP)
-WAITS = Kind("waits", Metric.WAITED_MS, "Average", seconds=60, in_a_row=5, threshold=1_000)
-FAILED = Kind("failed", Metric.DRAINS_FAILED, in_a_row=3)
-QUEUE_LAG = Kind("queue-lag", "ApproximateAgeOfOldestMessage", "Maximum", seconds=60, in_a_row=5, threshold=300)
-DEAD_LETTERS = Kind("dead-letters", "ApproximateNumberOfMessagesVisible", "Maximum")
-READ_THROTTLES = Kind("table-read-throttles", "ReadThrottleEvents", threshold=10)
-WRITE_THROTTLES = Kind("table-write-throttles", "WriteThrottleEvents", threshold=10)
+FAILURES = AlarmKind("failures", "5xx", threshold=5)
+INTEGRATION_ERRORS = AlarmKind("integration-errors", "IntegrationError", threshold=5)
+EXECUTION_ERRORS = AlarmKind("execution-errors", "ExecutionError", threshold=5)
+ERRORS = AlarmKind("errors", "Errors")
+THROTTLES = AlarmKind("throttles", "Throttles")
+LAG = AlarmKind("lag", "IteratorAge", "Maximum", seconds=60, in_a_row=5)
+SILENCE = AlarmKind("silence", "Invocations", comparison="LessThanThreshold", threshold=1, missing="breaching")
+LOST = AlarmKind("lost", Metric.EVENTS_PRUNED_UNARCHIVED)
+GIVEN_UP = AlarmKind("given-up", Metric.COMMITS_GIVEN_UP)
+WAITS = AlarmKind("waits", Metric.WAITED_MS, "Average", seconds=60, in_a_row=5, threshold=1_000)
+FAILED = AlarmKind("failed", Metric.DRAINS_FAILED, in_a_row=3)
+QUEUE_LAG = AlarmKind("queue-lag", "ApproximateAgeOfOldestMessage", "Maximum", seconds=60, in_a_row=5, threshold=300)
+DEAD_LETTERS = AlarmKind("dead-letters", "ApproximateNumberOfMessagesVisible", "Maximum")
+READ_THROTTLES = AlarmKind("table-read-throttles", "ReadThrottleEvents", threshold=10)
+WRITE_THROTTLES = AlarmKind("table-write-throttles", "WriteThrottleEvents", threshold=10)
 
 MILLISECONDS_A_MINUTE = 60_000
 
@@ -233,5 +233,5 @@ QUEUES = (
 )
 
 
-def watched_by(kind: Kind) -> list[Thing]:
+def watched_by(kind: AlarmKind) -> list[Thing]:
     return [alarm.thing for alarm in (*FUNCTIONS, *QUEUES) if alarm.kind.metric == kind.metric]

@@ -50,9 +50,9 @@ class Converse:
                 raise problem
             answer = self._answer(connection, message)
         except MillraceError as error:
-            told = [error_message(error, message.get("msg_id"))]
+            messages = [error_message(error, message.get("msg_id"))]
             missteps = connection.missteps + (connection.identity is None)
-            answer = SocketAnswer(replace(connection, missteps=missteps), told, ends=missteps >= MISSTEPS)
+            answer = SocketAnswer(replace(connection, missteps=missteps), messages, ends=missteps >= MISSTEPS)
         self._conclude(answer, stored_first=kind == "connect")
 
     def _conclude(self, answer: SocketAnswer, *, stored_first: bool) -> None:

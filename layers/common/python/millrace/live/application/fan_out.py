@@ -9,7 +9,7 @@ from functools import partial
 from millrace.ledger.application.failures import Failures
 from millrace.ledger.domain.names import INDEXED, Ledger
 from millrace.ledger.ports import Doorbell
-from millrace.live.ports import Wakes
+from millrace.live.ports import DeliveryWakes
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class FanOut:
     index: Doorbell
     rest: Doorbell
     """Rung for a ledger when time ran out before its head was reached."""
-    wake_targets: Wakes
+    wake_targets: DeliveryWakes
     broadcast: Callable[[Ledger], bool]
     """Brings a ledger's new events to its subscriptions; True when the head was reached."""
     may_go_on: Callable[[], bool]
