@@ -1,7 +1,7 @@
 """The rule for imports: floors point downwards, rooms know their neighbours, and the lower floors are plain Python.
 
 `make lint` checks it with import-linter; the list of neighbours and the packages that each floor may use stand in
-`pyproject.toml`. Every module is on a floor of a room, so no import can slip through for want of a rule.
+`pyproject.toml`. Every module is on a floor of a room, so there is a rule for every import.
 """
 
 from __future__ import annotations

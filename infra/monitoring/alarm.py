@@ -1,4 +1,4 @@
-"""An alarm: a thing, a kind of trouble, and what a person reads about it at night."""
+"""An alarm: what is watched, for which trouble, and the text that a person reads when it goes off."""
 
 from __future__ import annotations
 

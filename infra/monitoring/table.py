@@ -54,7 +54,7 @@ def of_function(name: str) -> list[Alarm]:
     """What every function is watched for."""
     thing = function(name)
     return [
-        Alarm(thing, ERRORS, f"The function {name} fails.", READ_ITS_LOG),
+        Alarm(thing, ERRORS, f"The function {name} ended with an error.", READ_ITS_LOG),
         Alarm(thing, THROTTLES, f"The function {name} is throttled.", RAISE_LIMIT),
     ]
 
@@ -120,7 +120,7 @@ FUNCTIONS = (
     Alarm(
         function("archive"),
         replace(LAG, threshold=10 * MILLISECONDS_A_MINUTE),
-        "The function archive is more than ten minutes behind the log.",
+        "The function archive is more than ten minutes behind the log: new events are archived late.",
         f"{CHECK_ALARMS} Nothing is lost: retention keeps what is not archived yet.",
     ),
     Alarm(
@@ -160,8 +160,8 @@ QUEUES = (
     Alarm(
         queue("index"),
         QUEUE_LAG,
-        "A message for the function index has waited for five minutes.",
-        f"{CHECK_ALARMS} Sync is slower, but its answers are right.",
+        "A message for the function index has waited for five minutes: sync is slower, but its answers are right.",
+        CHECK_ALARMS,
     ),
     Alarm(
         queue("wake"),
@@ -172,7 +172,7 @@ QUEUES = (
     Alarm(
         queue("deliver", fifo=True),
         replace(QUEUE_LAG, threshold=900),
-        "A message for the function deliver has waited for 15 minutes.",
+        "A message for the function deliver has waited for 15 minutes: a target gets new events late.",
         "Find the targets that wait: has_due in GET /v1/delivery/status. "
         "If they answer quickly, raise the MaximumConcurrency of the queue in template.yaml.",
     ),
@@ -185,19 +185,19 @@ QUEUES = (
     Alarm(
         dead_letters("fan-out"),
         DEAD_LETTERS,
-        "The function fan-out gave up on a part of the log's stream.",
+        "The function fan-out gave up on some records of the log's stream: subscribers get some new events late.",
         f"{READ_ITS_LOG} {SWEEP_REPEATS}",
     ),
     Alarm(
         dead_letters("archive"),
         DEAD_LETTERS,
-        "The function archive gave up on a part of the log's stream or on a message.",
+        "The function archive gave up on some records of the log's stream or on a message: a ledger is archived late.",
         f"{READ_ITS_LOG} {SWEEP_REPEATS}",
     ),
     Alarm(
         dead_letters("index"),
         DEAD_LETTERS,
-        "The function index gave up on a message.",
+        "The function index gave up on a message: sync of one ledger is slower, but its answers are right.",
         f"{READ_ITS_LOG} Correct the cause, then start a redrive of the dead-letter queue.",
     ),
     Alarm(
@@ -209,7 +209,7 @@ QUEUES = (
     Alarm(
         dead_letters("deliver", fifo=True),
         DEAD_LETTERS,
-        "The function deliver failed three times on the same message.",
+        "The function deliver failed three times on the same message: a target gets some events late.",
         f"{READ_ITS_LOG} {SWEEP_REPEATS}",
     ),
     Alarm(

@@ -1,4 +1,4 @@
-"""The routes that break the glass: grants, the raw values they kept, and the audit of both."""
+"""The break-glass routes: grants, the raw values they kept, and the audit of both."""
 
 from __future__ import annotations
 

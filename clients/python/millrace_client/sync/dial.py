@@ -1,4 +1,4 @@
-"""Getting a connection, and another one when it is lost: backoff, fresh tokens, an end when the client closes."""
+"""Connects to the hub, and again when the connection is lost: with backoff and fresh tokens, until it is closed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sync pages and broadcasts made into one sequence: every event once, by committed_id. Pure: no socket, no clock."""
+"""Puts sync pages and broadcasts into one sequence: every event once, by committed_id. No socket, no clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Submitting without forgetting: an item is on the disk before it is sent, and until its result has come."""
+"""The outbox: an item is on the disk from before it is sent until its result has come, so that none is forgotten."""
 
 from __future__ import annotations
 

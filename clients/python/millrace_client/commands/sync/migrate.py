@@ -1,4 +1,4 @@
-"""`millrace sync migrate`: what the old queues still hold, into the journal."""
+"""`millrace sync migrate`: copy what the old queues still hold into the journal."""
 
 from __future__ import annotations
 

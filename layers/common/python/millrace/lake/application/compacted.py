@@ -1,4 +1,4 @@
-"""Compacted: up to which position each ledger's events are in the tables, as one moment's edition tells it (C8)."""
+"""Compacted: up to which position each ledger's events are in the tables, by the current edition (C8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gather: events of many ledgers on their way into one archive object, as many as it takes."""
+"""Gather: collect events of many ledgers for one archive object, as many as fit into it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Converse: one message of a WebSocket connection, from its text to the answers on the wire (S14, S15)."""
+"""Converse: read one message of a WebSocket connection, answer it, and store what it changed (S14, S15)."""
 
 from __future__ import annotations
 

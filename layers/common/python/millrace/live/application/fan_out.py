@@ -1,4 +1,4 @@
-"""Fan out: ledgers that grew are rung for, and what is new in each goes to those who listen. None waits for another."""
+"""Fan out: send new events of ledgers to their subscribers, and wake other readers. No ledger waits for another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sealing: AES-GCM under a key that is made of the deployment's secret and a grant's salt. No salt, no key."""
+"""Sealing: encrypt with AES-GCM, by a key made of the deployment's secret and a grant's salt. No salt, no key."""
 
 from __future__ import annotations
 

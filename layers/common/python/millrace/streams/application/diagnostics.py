@@ -1,4 +1,4 @@
-"""Diagnostics: break-glass grants, the raw values kept under them, and the audit ledger that knows of both (P4)."""
+"""Diagnostics: break-glass grants, the raw values kept under them, and the audit ledger that records both (P4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Emit: a runtime's events into one of its streams, each once, with secrets gone before anything is stored.
+"""Emit: commit a runtime's events into one of its streams, each once. Secrets are dropped before anything is stored.
 
 Delivery transitions first pass the row of their message (T4). The row and the log are two writes, so a batch is cut
 where a message's next transition begins: the one before it is committed by then.

@@ -1,4 +1,4 @@
-"""Poll: a stream's next events after a cursor (T6, T9, T10). It never skips, never wedges and never resets by itself.
+"""Poll: a stream's next events after a cursor (T6, T9, T10). It never skips, gets stuck or resets by itself.
 
 An event whose body was pruned ends a batch: what lies before it is given, and the next poll is told that history is
 gone, whether or not the floor has been raised yet.
