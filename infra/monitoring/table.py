@@ -172,7 +172,7 @@ QUEUES = (
     Alarm(
         queue("deliver", fifo=True),
         replace(QUEUE_LAG, threshold=900),
-        "A message for the function deliver has waited for 15 minutes: a target gets new events late.",
+        "A message for the function deliver has waited for 15 minutes.",
         "Find the targets that wait: has_due in GET /v1/delivery/status. "
         "If they answer quickly, raise the MaximumConcurrency of the queue in template.yaml.",
     ),
@@ -209,7 +209,7 @@ QUEUES = (
     Alarm(
         dead_letters("deliver", fifo=True),
         DEAD_LETTERS,
-        "The function deliver failed three times on the same message: a target gets some events late.",
+        "The function deliver failed three times on the same message.",
         f"{READ_ITS_LOG} {SWEEP_REPEATS}",
     ),
     Alarm(
