@@ -1,4 +1,4 @@
-"""Where Spark meets the object store: paths it can read, folders it can write, and what it left there.
+"""Gives Spark paths that it can read and folders that it can write, and puts what it wrote into the object store.
 
 On Glue, Spark reads and writes `s3://` itself. On a laptop it has no S3 client, so objects are staged as files: each is
 fetched once, and what Spark writes is put into the store file by file. A directory needs neither.

@@ -1,7 +1,7 @@
 """The rule for imports: floors point downwards, rooms know their neighbours, and the lower floors are plain Python.
 
 `make lint` checks it with import-linter; the list of neighbours and the packages that each floor may use stand in
-`pyproject.toml`. Every module is on a floor of a room, so no import can slip through for want of a rule.
+`pyproject.toml`. Every module is on a floor of a room, so there is a rule for every import.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CORE, SHARED = "ledger", "runtime"
 ANY = "*"
 
 
-class Place(NamedTuple):
+class ModulePlace(NamedTuple):
     room: str
     floor: str
 
@@ -61,7 +61,7 @@ class House(Contract):
             if reason:
                 yield f"{module} -> {imported}: {reason}"
 
-    def _reason(self, place: Place, imported: str) -> str:
+    def _reason(self, place: ModulePlace, imported: str) -> str:
         """Why a module at this place must not import that one; empty if it may."""
         if not f"{imported}.".startswith(f"{self.package}."):
             return self._outside_reason(place, imported.partition(".")[0])
@@ -75,19 +75,19 @@ class House(Contract):
         known = {place.room, CORE, SHARED, *self._table("neighbours").get(place.room, ())}
         return "" if to.room in known else f"{place.room} and {to.room} are not neighbours"
 
-    def _outside_reason(self, place: Place, package: str) -> str:
+    def _outside_reason(self, place: ModulePlace, package: str) -> str:
         allowed = self._table("outside").get(place.floor, ())
         if package in sys.stdlib_module_names or ANY in allowed or package in allowed:
             return ""
         return f"{place.floor} uses {', '.join(allowed) or 'the standard library'} only"
 
-    def _place(self, module: str) -> Place | None:
+    def _place(self, module: str) -> ModulePlace | None:
         parts = module.split(".")[1:]
         if parts[0] == SHARED:
-            return Place(SHARED, SHARED)
+            return ModulePlace(SHARED, SHARED)
         if len(parts) < 2 or parts[0] not in self._table("neighbours") or parts[1] not in self.floors:
             return None
-        return Place(parts[0], parts[1])
+        return ModulePlace(parts[0], parts[1])
 
     def _height(self, floor: str) -> int:
         return int(self.floors.index(floor))

@@ -1,4 +1,4 @@
-"""The log's stream and the archive queue, both doorbells: what is new in these ledgers goes into the archive."""
+"""Archives what is new in the ledgers that the log's stream or the archive queue names."""
 
 from __future__ import annotations
 

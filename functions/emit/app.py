@@ -1,4 +1,4 @@
-"""A runtime's way in: negotiate, then emit events into its streams."""
+"""Takes events of a runtime: it negotiates first, then emits events into its streams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log's stream and the wake queue, both doorbells: what is new in these ledgers goes to those who listen."""
+"""Sends what is new in the ledgers that the log's stream or the wake queue names to subscribers, and wakes targets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A runtime's streams, read: polls with a cursor, and the status projection."""
+"""Reads a runtime's streams: polls with a cursor, and its status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUT and GET /v1/retention/{contract}/{scope}: what an operator lets go of. Nothing is pruned here."""
+"""PUT and GET /v1/retention/{contract}/{scope}: how long events are kept. Nothing is pruned here."""
 
 from __future__ import annotations
 

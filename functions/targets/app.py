@@ -1,4 +1,4 @@
-"""The operator's doors: targets, their deliveries, another try by hand, and how delivery stands."""
+"""The routes for operators of delivery: targets, their deliveries, another try by hand, and the status."""
 
 from __future__ import annotations
 

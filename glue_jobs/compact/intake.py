@@ -1,4 +1,4 @@
-"""Intake: new archive objects as one DataFrame of judged lines. What cannot be read is set aside, with its name."""
+"""Intake: read new archive objects into one DataFrame, a row per line. An object that cannot be read is set aside."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ startMs:string, endMs:string>"
         .withColumn("b", F.when(has_utterance, F.col("b")).otherwise(with_short_numbers))
         .where(has_utterance)
     )
-    return best_told(
+    return best_of_each_utterance(
         spoken.select(
             "ledger",
             "tenant",
@@ -58,7 +58,7 @@ startMs:string, endMs:string>"
     )
 
 
-def best_told(rows: DataFrame) -> DataFrame:
+def best_of_each_utterance(rows: DataFrame) -> DataFrame:
     """Of each utterance the row with the greatest `rank`."""
     rest = [F.col(name) for name in rows.columns if name not in ("ledger", "utterance_id")]
     best = rows.groupBy("ledger", "utterance_id").agg(F.max_by(F.struct(*rest), "rank").alias("best"))

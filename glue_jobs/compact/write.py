@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 
 from glue_jobs.columns import SCHEMAS
-from glue_jobs.compact.tables import ORDER, added_up, best_told, in_order
+from glue_jobs.compact.tables import ORDER, added_up, best_of_each_utterance, in_order
 from glue_jobs.literal import literal_rows
 from glue_jobs.workspace import Workspace
 from millrace.lake.domain import edition as names
@@ -30,7 +30,7 @@ def _as_they_are(rows: DataFrame) -> DataFrame:
 COMBINED: Mapping[str, Combine] = {
     names.EVENTS: _as_they_are,
     names.KEYS: _as_they_are,
-    names.TRANSCRIPTS: best_told,
+    names.TRANSCRIPTS: best_of_each_utterance,
     names.STATISTICS: added_up,
     names.PRUNED: _as_they_are,
 }

@@ -1,4 +1,4 @@
-"""Retain: let go what nobody needs any more, in the log, the tables and the archive (C8). Looking comes first."""
+"""Retain: prune what nobody needs any more from the log, the tables and the archive (C8), or only list it."""
 
 from __future__ import annotations
 

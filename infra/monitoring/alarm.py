@@ -1,4 +1,4 @@
-"""An alarm: a thing, a kind of trouble, and what a person reads about it at night."""
+"""An alarm: what is watched, for which trouble, and the text that a person reads when it goes off."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TELL_THE_TOPIC = {"Fn::If": ["Notifies", [{"Ref": "AlarmTopicArn"}], {"Ref": "AW
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class AlarmKind:
     """A kind of trouble: the metric that shows it, and when there is too much of it."""
 
     name: str
@@ -30,7 +30,7 @@ class Kind:
 @dataclass(frozen=True, slots=True)
 class Alarm:
     thing: Thing
-    kind: Kind
+    kind: AlarmKind
     wrong: str
     """What is wrong, in one sentence."""
     do: str

@@ -9,13 +9,13 @@ import yaml
 
 from infra.monitoring import dashboard, table
 from infra.monitoring.alarm import Alarm
-from infra.monitoring.hub import Hub, read_hub
+from infra.monitoring.hub import HubNames, read_hub
 
 STACK = Path(__file__).parent / "stack.yaml"
 HEADER = "# Generated from the modules beside it by `make generated`; do not edit.\n"
 
 
-def alarms(hub: Hub) -> list[Alarm]:
+def alarms(hub: HubNames) -> list[Alarm]:
     return [
         *table.APIS,
         *(alarm for name in hub.functions for alarm in table.of_function(name)),
@@ -25,7 +25,7 @@ def alarms(hub: Hub) -> list[Alarm]:
     ]
 
 
-def stack(hub: Hub) -> dict[str, Any]:
+def stack(hub: HubNames) -> dict[str, Any]:
     return {
         "AWSTemplateFormatVersion": "2010-09-09",
         "Description": "Millrace's alarms and its dashboard.",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from infra.monitoring.hub import Hub
+from infra.monitoring.hub import HubNames
 from infra.monitoring.table import DEAD_LETTERS, LAG, QUEUE_LAG, watched_by
 from infra.monitoring.things import HTTP_API, SOCKET_API, Thing, function, table
 from millrace.ledger.domain.metrics import Metric
@@ -31,7 +31,7 @@ class Widget:
     width: int = 8
 
 
-def resource(hub: Hub) -> dict[str, Any]:
+def resource(hub: HubNames) -> dict[str, Any]:
     widgets = ",\n".join(json.dumps(widget) for widget in _placed(_widgets(hub)))
     return {
         "Type": "AWS::CloudWatch::Dashboard",
@@ -42,7 +42,7 @@ def resource(hub: Hub) -> dict[str, Any]:
     }
 
 
-def _widgets(hub: Hub) -> list[Widget]:
+def _widgets(hub: HubNames) -> list[Widget]:
     functions = [function(name) for name in hub.functions]
     tables = [table(name) for name in hub.tables]
     return [

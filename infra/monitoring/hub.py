@@ -13,14 +13,14 @@ TEMPLATE = Path(__file__).parents[2] / "template.yaml"
 
 
 @dataclass(frozen=True, slots=True)
-class Hub:
+class HubNames:
     functions: Sequence[str]
     tables: Sequence[str]
 
 
-def read_hub() -> Hub:
+def read_hub() -> HubNames:
     resources = yaml_parse(TEMPLATE.read_text())["Resources"]
-    return Hub(
+    return HubNames(
         functions=_names(resources, "AWS::Serverless::Function", "FunctionName"),
         tables=_names(resources, "AWS::DynamoDB::Table", "TableName"),
     )

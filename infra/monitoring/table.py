@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from infra.monitoring.alarm import Alarm, Kind
+from infra.monitoring.alarm import Alarm, AlarmKind
 from infra.monitoring.things import (
     ARCHIVE,
     DRAIN,
@@ -19,21 +19,21 @@ from infra.monitoring.things import (
 )
 from millrace.ledger.domain.metrics import Metric
 
-FAILURES = Kind("failures", "5xx", threshold=5)
-INTEGRATION_ERRORS = Kind("integration-errors", "IntegrationError", threshold=5)
-EXECUTION_ERRORS = Kind("execution-errors", "ExecutionError", threshold=5)
-ERRORS = Kind("errors", "Errors")
-THROTTLES = Kind("throttles", "Throttles")
-LAG = Kind("lag", "IteratorAge", "Maximum", seconds=60, in_a_row=5)
-SILENCE = Kind("silence", "Invocations", comparison="LessThanThreshold", threshold=1, missing="breaching")
-LOST = Kind("lost", Metric.EVENTS_PRUNED_UNARCHIVED)
-GIVEN_UP = Kind("given-up", Metric.COMMITS_GIVEN_UP)
-WAITS = Kind("waits", Metric.WAITED_MS, "Average", seconds=60, in_a_row=5, threshold=1_000)
-FAILED = Kind("failed", Metric.DRAINS_FAILED, in_a_row=3)
-QUEUE_LAG = Kind("queue-lag", "ApproximateAgeOfOldestMessage", "Maximum", seconds=60, in_a_row=5, threshold=300)
-DEAD_LETTERS = Kind("dead-letters", "ApproximateNumberOfMessagesVisible", "Maximum")
-READ_THROTTLES = Kind("table-read-throttles", "ReadThrottleEvents", threshold=10)
-WRITE_THROTTLES = Kind("table-write-throttles", "WriteThrottleEvents", threshold=10)
+FAILURES = AlarmKind("failures", "5xx", threshold=5)
+INTEGRATION_ERRORS = AlarmKind("integration-errors", "IntegrationError", threshold=5)
+EXECUTION_ERRORS = AlarmKind("execution-errors", "ExecutionError", threshold=5)
+ERRORS = AlarmKind("errors", "Errors")
+THROTTLES = AlarmKind("throttles", "Throttles")
+LAG = AlarmKind("lag", "IteratorAge", "Maximum", seconds=60, in_a_row=5)
+SILENCE = AlarmKind("silence", "Invocations", comparison="LessThanThreshold", threshold=1, missing="breaching")
+LOST = AlarmKind("lost", Metric.EVENTS_PRUNED_UNARCHIVED)
+GIVEN_UP = AlarmKind("given-up", Metric.COMMITS_GIVEN_UP)
+WAITS = AlarmKind("waits", Metric.WAITED_MS, "Average", seconds=60, in_a_row=5, threshold=1_000)
+FAILED = AlarmKind("failed", Metric.DRAINS_FAILED, in_a_row=3)
+QUEUE_LAG = AlarmKind("queue-lag", "ApproximateAgeOfOldestMessage", "Maximum", seconds=60, in_a_row=5, threshold=300)
+DEAD_LETTERS = AlarmKind("dead-letters", "ApproximateNumberOfMessagesVisible", "Maximum")
+READ_THROTTLES = AlarmKind("table-read-throttles", "ReadThrottleEvents", threshold=10)
+WRITE_THROTTLES = AlarmKind("table-write-throttles", "WriteThrottleEvents", threshold=10)
 
 MILLISECONDS_A_MINUTE = 60_000
 
@@ -54,7 +54,7 @@ def of_function(name: str) -> list[Alarm]:
     """What every function is watched for."""
     thing = function(name)
     return [
-        Alarm(thing, ERRORS, f"The function {name} fails.", READ_ITS_LOG),
+        Alarm(thing, ERRORS, f"The function {name} ended with an error.", READ_ITS_LOG),
         Alarm(thing, THROTTLES, f"The function {name} is throttled.", RAISE_LIMIT),
     ]
 
@@ -120,7 +120,7 @@ FUNCTIONS = (
     Alarm(
         function("archive"),
         replace(LAG, threshold=10 * MILLISECONDS_A_MINUTE),
-        "The function archive is more than ten minutes behind the log.",
+        "The function archive is more than ten minutes behind the log: new events are archived late.",
         f"{CHECK_ALARMS} Nothing is lost: retention keeps what is not archived yet.",
     ),
     Alarm(
@@ -160,8 +160,8 @@ QUEUES = (
     Alarm(
         queue("index"),
         QUEUE_LAG,
-        "A message for the function index has waited for five minutes.",
-        f"{CHECK_ALARMS} Sync is slower, but its answers are right.",
+        "A message for the function index has waited for five minutes: sync is slower, but its answers are right.",
+        CHECK_ALARMS,
     ),
     Alarm(
         queue("wake"),
@@ -185,19 +185,19 @@ QUEUES = (
     Alarm(
         dead_letters("fan-out"),
         DEAD_LETTERS,
-        "The function fan-out gave up on a part of the log's stream.",
+        "The function fan-out gave up on some records of the log's stream: subscribers get some new events late.",
         f"{READ_ITS_LOG} {SWEEP_REPEATS}",
     ),
     Alarm(
         dead_letters("archive"),
         DEAD_LETTERS,
-        "The function archive gave up on a part of the log's stream or on a message.",
+        "The function archive gave up on some records of the log's stream or on a message: a ledger is archived late.",
         f"{READ_ITS_LOG} {SWEEP_REPEATS}",
     ),
     Alarm(
         dead_letters("index"),
         DEAD_LETTERS,
-        "The function index gave up on a message.",
+        "The function index gave up on a message: sync of one ledger is slower, but its answers are right.",
         f"{READ_ITS_LOG} Correct the cause, then start a redrive of the dead-letter queue.",
     ),
     Alarm(
@@ -233,5 +233,5 @@ QUEUES = (
 )
 
 
-def watched_by(kind: Kind) -> list[Thing]:
+def watched_by(kind: AlarmKind) -> list[Thing]:
     return [alarm.thing for alarm in (*FUNCTIONS, *QUEUES) if alarm.kind.metric == kind.metric]

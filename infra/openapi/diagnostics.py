@@ -1,4 +1,4 @@
-"""The routes that break the glass: grants, the raw values they kept, and the audit of both."""
+"""The break-glass routes: grants, the raw values they kept, and the audit of both."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def paths() -> dict[str, Any]:
                 "Keep raw sensitive values for a while",
                 "While the grant is active, the raw values of sensitive fields in its scope are kept, encrypted, "
                 f"beside the events emitted from now on; secret ones never. {ROLE}",
-                "Grant",
+                "BreakGlassGrant",
                 errors.BatchTooLarge,
                 parameters=[RUNTIME],
                 body={JSON: {"schema": ref("GrantRequest"), "example": REQUEST}},
@@ -45,7 +45,7 @@ def paths() -> dict[str, Any]:
                 "revokeGrant",
                 "End a grant now",
                 f"What it kept cannot be read from then on. {ROLE}",
-                "Grant",
+                "BreakGlassGrant",
                 errors.Absent,
                 parameters=[RUNTIME, ENDING],
             ),

@@ -33,7 +33,7 @@ class GrantScope(Closed):
     fields: list[str] | None
 
 
-class Grant(Closed):
+class BreakGlassGrant(Closed):
     grant_id: str
     runtime_id: str
     who: Annotated[str, Field(description="The `client_id` of the token that made it.")]
@@ -45,7 +45,7 @@ class Grant(Closed):
 
 
 class GrantList(Closed):
-    grants: list[Grant]
+    grants: list[BreakGlassGrant]
 
 
 class RawValue(Closed):
@@ -66,7 +66,7 @@ class DiagnosticsEntry(Closed):
 class DiagnosticsPage(Closed):
     """Go on with `next_after` until it is null."""
 
-    grant: Grant
+    grant: BreakGlassGrant
     entries: list[DiagnosticsEntry]
     next_after: str | None
 
@@ -91,4 +91,4 @@ class AuditPage(Closed):
     next_after: Annotated[int, Field(ge=0)]
 
 
-MODELS: tuple[type[BaseModel], ...] = (GrantRequest, Grant, GrantList, DiagnosticsPage, AuditPage)
+MODELS: tuple[type[BaseModel], ...] = (GrantRequest, BreakGlassGrant, GrantList, DiagnosticsPage, AuditPage)

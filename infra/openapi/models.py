@@ -64,7 +64,7 @@ class Committed(Closed):
     status_updated_at: Annotated[int, Field(description="When it was first committed, in ms since 1970.")]
 
 
-class Rejected(Closed):
+class RejectedItem(Closed):
     id: str
     status: Literal["rejected"]
     reason: Literal["validation_failed", "forbidden"]
@@ -75,7 +75,7 @@ class Rejected(Closed):
 class SubmitAnswer(Closed):
     """One result per item, in the order of the request."""
 
-    results: list[Annotated[Committed | Rejected, Field(discriminator="status")]]
+    results: list[Annotated[Committed | RejectedItem, Field(discriminator="status")]]
 
 
 class SyncRequest(BaseModel):

@@ -1,4 +1,4 @@
-"""The bodies of the realtime routes as models: the published description of what runtime/realtime/ checks and answers.
+"""The bodies of the realtime routes as models: the published description of what realtime/doors/ checks and answers.
 
 What each type's payload holds is in the JSON Schema of the type, served beside this description.
 """

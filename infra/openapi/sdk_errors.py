@@ -1,4 +1,4 @@
-"""The refusals of the streams contract's routes, described from the errors themselves (T12)."""
+"""The errors of the streams contract's routes, described from the error classes themselves (T12)."""
 
 from __future__ import annotations
 

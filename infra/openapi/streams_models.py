@@ -40,9 +40,9 @@ Extensions = Annotated[dict[str, JsonValue], Field(description="At most `max_ext
 def _left_out(schema: dict[str, Any]) -> None:
     for rule in schema["properties"].values():
         match rule:
-            case {"anyOf": [said, {"type": "null"}], "default": None}:
+            case {"anyOf": [schema_if_given, {"type": "null"}], "default": None}:
                 del rule["anyOf"], rule["default"]
-                rule.update(said | rule)
+                rule.update(schema_if_given | rule)
 
 
 class Sparse(Closed):

@@ -15,8 +15,8 @@ from millrace.streams.adapters.memory import MemoryRawValues
 from millrace.streams.adapters.sealing import AesSealer
 from millrace.streams.application.announce import Announce
 from millrace.streams.application.emit import Emit, Emitted
-from millrace.streams.application.markers import Markers
-from millrace.streams.application.poll import Batch, Poll
+from millrace.streams.application.markers import ManageMarkers
+from millrace.streams.application.poll import Poll, PolledBatch
 from millrace.streams.domain.transition import undone
 from millrace.streams.wiring import new_id, row_nonce
 from tests.bench.events import IDENTITY
@@ -33,7 +33,7 @@ class Process:
     runtime: str
     emit: Emit
     poll: Poll
-    markers: Markers
+    markers: ManageMarkers
 
     def emitted(self, stream: str, events: list[dict[str, Any]]) -> list[Emitted]:
         results = self.emit(IDENTITY, self.runtime, stream, events)
@@ -41,7 +41,7 @@ class Process:
         assert len(good) == len(events), results
         return good
 
-    def polled(self, stream: str, cursor: str | None, max_events: int | None = None) -> Batch:
+    def polled(self, stream: str, cursor: str | None, max_events: int | None = None) -> PolledBatch:
         return self.poll(IDENTITY, self.runtime, stream, cursor, max_events)
 
 
@@ -70,7 +70,7 @@ def process(rig: Rig, runtime: str) -> Process:
             clock,
         ),
         Poll(rig.log, rig.state, runtimes, runtimes, KEYS, Heads(clock), rig.together, clock, lambda: "0" * 16),
-        Markers(
+        ManageMarkers(
             Announce(rows, commit, row_nonce, pause),
             rows,
             rows,

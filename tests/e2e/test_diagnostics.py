@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from millrace.streams.domain.grant import Grant
+from millrace.streams.domain.grant import BreakGlassGrant
 from millrace.streams.ports import RawEntry
 from tests.e2e.conftest import Hub
 from tests.e2e.streams_api import EVERY_ROLE, Runtime, Stores, code, event, negotiated, now_ms
@@ -113,7 +113,9 @@ def test_p4_a_revoked_grant_shows_and_keeps_nothing_more(stack: Hub) -> None:
 def test_p4_an_expired_grant_shows_nothing_though_its_items_are_still_there(stack: Hub) -> None:
     """A time to live alone would still show them: DynamoDB may take days to delete an item."""
     runtime, stores, now = operated(stack, "expired-grant"), Stores.of(stack), now_ms()
-    ended = Grant("ended", runtime.id, "OP1", "ticket 6", None, None, now - 60_001, now - 1, os.urandom(16).hex())
+    ended = BreakGlassGrant(
+        "ended", runtime.id, "OP1", "ticket 6", None, None, now - 60_001, now - 1, os.urandom(16).hex()
+    )
     stores.runtimes.put_grant("tenant-expired-grant", ended)
     stores.raw_values.keep("ended", [RawEntry("s", "a", 1, b"sealed")], now + 600_000)
     assert code(runtime.ask("GET", "/diagnostics/ended"), 403) == ENDED

@@ -12,7 +12,7 @@ from millrace.ledger.application.commit import Commit
 from millrace.ledger.domain.access import Identity
 from millrace.ledger.ports import KeyRing
 from millrace.streams.application.announce import Announce
-from millrace.streams.application.markers import Markers, marker_group
+from millrace.streams.application.markers import ManageMarkers, marker_group
 from millrace.streams.domain.privacy import Policy
 from tests.e2e.conftest import Hub
 from tests.e2e.streams_api import TENANT, Runtime, Stores, code, error, negotiated, now_ms
@@ -160,11 +160,11 @@ def die(*_: Any) -> NoReturn:
     raise Died
 
 
-def doomed(hub: Hub) -> Markers:
+def doomed(hub: Hub) -> ManageMarkers:
     """The markers function on the hub's own tables; it dies before it can commit an event."""
     rows, runtimes = Stores.of(hub).rows, Stores.of(hub).runtimes
     announce = Announce(rows, cast("Commit", die), lambda: os.urandom(16).hex(), die)
-    return Markers(
+    return ManageMarkers(
         announce,
         rows,
         rows,

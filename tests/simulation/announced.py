@@ -12,7 +12,7 @@ from millrace.streams.application.emit import Result
 from millrace.streams.application.markers import marker_group
 from millrace.streams.domain.errors import SdkError
 from millrace.streams.domain.transition import ENDS
-from millrace.streams.ports import Row
+from millrace.streams.ports import VersionedRow
 from tests.simulation.rows import RecordedLog, Version
 
 TENANT, RUNTIME = "t", "r"
@@ -99,9 +99,9 @@ def committed(log: RecordedLog) -> Iterator[Told]:
             yield Told(step, split_key(name)[-1], event.position, json.loads(event.record.body))
 
 
-def current_between(versions: Sequence[Version], sent: int, answered: int) -> list[Row | None]:
+def current_between(versions: Sequence[Version], sent: int, answered: int) -> list[VersionedRow | None]:
     """Every version that was the latest at some time of a request; None is before the first."""
     begins = [0, *(version.step for version in versions)]
     ends = [*(version.step for version in versions), answered]
-    stood: list[Row | None] = [None, *(version.row for version in versions)]
+    stood: list[VersionedRow | None] = [None, *(version.row for version in versions)]
     return [row for begin, end, row in zip(begins, ends, stood, strict=True) if begin <= answered and end >= sent]

@@ -17,7 +17,7 @@ from millrace.lake.adapters.memory.lanes import MemoryLanes
 from millrace.lake.adapters.memory.objects import MemoryObjects
 from millrace.lake.application import archive_events as archive_module
 from millrace.lake.application.archive_events import ArchiveEvents
-from millrace.lake.application.gather_archive import Limits
+from millrace.lake.application.gather_archive import ObjectLimits
 from millrace.lake.domain.archive import read_lines
 from millrace.lake.ports.lanes import Lane
 from millrace.ledger.application.commit import Commit
@@ -70,14 +70,14 @@ class ArchiveWorld:
     objects: MemoryObjects = field(default_factory=MemoryObjects)
     ledgers: list[Ledger] = field(init=False)
     trouble: float = field(init=False)
-    limits: Limits = field(init=False)
+    limits: ObjectLimits = field(init=False)
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)
         self.scheduler = Scheduler(self.rng, stickiness=self.rng.choice((0.0, 0.5, 0.8, 0.95)))
         self.trouble = self.rng.choice((0.0, 0.02, 0.08, 0.2))
         self.ledgers = [Ledger.of("sync", "t", f"p{number}") for number in range(self.rng.randint(1, 5))]
-        self.limits = Limits(self.rng.choice((2, 5, 100)), 10_000, self.rng.choice((1, 2, 100)))
+        self.limits = ObjectLimits(self.rng.choice((2, 5, 100)), 10_000, self.rng.choice((1, 2, 100)))
 
     def run(self) -> int:
         for number in range(self.rng.randint(1, 4)):

@@ -8,7 +8,7 @@ from typing import Any
 from millrace.streams.domain.envelope import MARKER_STREAM
 from millrace.streams.domain.errors import Absent, Conflict, SdkError
 from millrace.streams.domain.marker import CREATED, DELETED, MOVED
-from millrace.streams.ports import Row
+from millrace.streams.ports import VersionedRow
 from tests.simulation.announced import MARKERS, Asked, Listed, Story, committed, current_between
 from tests.simulation.history import broken
 from tests.simulation.rows import RecordedTables, Version
@@ -32,7 +32,7 @@ def check_markers(story: Story, tables: RecordedTables, *, swept: bool) -> None:
 
 
 def _check_events(
-    marker_id: str, mine: Sequence[Mapping[str, Any]], versions: Sequence[Version], row: Row, *, swept: bool
+    marker_id: str, mine: Sequence[Mapping[str, Any]], versions: Sequence[Version], row: VersionedRow, *, swept: bool
 ) -> None:
     """M1, M5: one event for each revision, in order, with the record of that revision."""
     ids = [event["event_id"] for event in mine]
@@ -71,7 +71,7 @@ def _check_asked(asked: Asked, versions: Sequence[Version]) -> None:
         broken(told != record or asked.answer.get("revision", told["revision"]) != mine[0].version, "wrong:", asked)
 
 
-def _justified(asked: Asked, refusal: SdkError, during: Sequence[Row | None]) -> bool:
+def _justified(asked: Asked, refusal: SdkError, during: Sequence[VersionedRow | None]) -> bool:
     if isinstance(refusal, Absent):
         return asked.kind == "move" and any(map(_is_gone, during))
     observed = [row for row in during if row is not None and row.version == refusal.details.get("observed_revision")]
@@ -98,5 +98,5 @@ def _check_listed(listed: Listed, markers: Mapping[str, Sequence[Version]]) -> N
     broken(records, "a list has markers that nobody made:", records)
 
 
-def _is_gone(row: Row | None) -> bool:
+def _is_gone(row: VersionedRow | None) -> bool:
     return row is None or bool(row.content["deleted"])

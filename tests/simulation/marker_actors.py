@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from millrace.ledger.application.failures import Failures
-from millrace.streams.application.markers import Markers, SettleMarkers
+from millrace.streams.application.markers import ManageMarkers, SettleMarkers
 from millrace.streams.domain.errors import SdkError
 from tests.simulation.announced import MARKERS, RUNTIME, Asked, Listed, Story
 from tests.simulation.scheduler import Killed
@@ -47,9 +47,9 @@ class MarkerActors:
         self._settle(lambda: True)
         self._lister()
 
-    def _markers(self) -> Markers:
+    def _markers(self) -> ManageMarkers:
         stage, process = self.stage, self.stage.process()
-        return Markers(
+        return ManageMarkers(
             stage.announce(process),
             stage.rows(process),
             stage.rows(process),

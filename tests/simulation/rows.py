@@ -10,7 +10,7 @@ from millrace.ledger.adapters.memory import MemoryLog
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.domain.page import Page
 from millrace.streams.adapters.memory import MemoryRows, MemoryRuntimes
-from millrace.streams.ports import Intent, Row, Runtime
+from millrace.streams.ports import Intent, RuntimeState, VersionedRow
 from tests.simulation.scheduler import Killed
 from tests.simulation.tables import Process, Tables
 
@@ -22,7 +22,7 @@ class Version:
     """A row as it was put, and the step at which that was."""
 
     step: int
-    row: Row
+    row: VersionedRow
 
 
 @dataclass
@@ -30,7 +30,7 @@ class RecordedRows(MemoryRows):
     steps: Callable[[], int] = field(kw_only=True)
     versions: dict[tuple[str, str], list[Version]] = field(default_factory=dict)
 
-    def put(self, group: str, key: str, row: Row) -> Row | None:
+    def put(self, group: str, key: str, row: VersionedRow) -> VersionedRow | None:
         winner = super().put(group, key, row)
         if winner is None:
             self.versions.setdefault((group, key), []).append(Version(self.steps(), row))
@@ -78,10 +78,10 @@ class FaultyRows:
     process: Process
     inner: RecordedRows
 
-    def get(self, group: str, key: str) -> Row | None:
+    def get(self, group: str, key: str) -> VersionedRow | None:
         return self.process.call(lambda: self.inner.get(group, key))
 
-    def put(self, group: str, key: str, row: Row) -> Row | None:
+    def put(self, group: str, key: str, row: VersionedRow) -> VersionedRow | None:
         """The SDK's own retry of a lost answer may come when much has happened."""
         winner = self.process.call(lambda: self.inner.put(group, key, row))
         if self.process.rng.random() < self.process.trouble:
@@ -93,7 +93,7 @@ class FaultyRows:
     def settle(self, group: str, key: str, version: int) -> None:
         self.process.call(lambda: self.inner.settle(group, key, version))
 
-    def page(self, group: str, after: str, limit: int) -> Sequence[tuple[str, Row]]:
+    def page(self, group: str, after: str, limit: int) -> Sequence[tuple[str, VersionedRow]]:
         return self.process.call(lambda: self.inner.page(group, after, limit))
 
     def leave(self, intent: Intent, now_ms: int) -> None:
@@ -111,5 +111,5 @@ class FaultyRuntimes:
     process: Process
     inner: MemoryRuntimes
 
-    def load(self, tenant: str, runtime_id: str) -> Runtime:
+    def load(self, tenant: str, runtime_id: str) -> RuntimeState:
         return self.process.call(lambda: self.inner.load(tenant, runtime_id))

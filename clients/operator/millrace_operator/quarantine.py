@@ -40,7 +40,7 @@ def list_entries(
         found = [one for one in ListQuarantine(open_store(store))() if _wanted(one, reason, every=every)]
     if as_json:
         for entry in found:
-            print(json.dumps(_told(entry)))
+            print(json.dumps(_without_line(entry)))
         return
     others = ("reason", "event", "ledger", "position")
     table = Table(
@@ -67,7 +67,7 @@ def show(
     """Print an entry with its content as JSON."""
     with translated():
         entry = ShowQuarantined(open_store(store))(id_)
-    print((entry.line or "") if line else json.dumps({**_told(entry), "line": entry.line}, ensure_ascii=False))
+    print((entry.line or "") if line else json.dumps({**_without_line(entry), "line": entry.line}, ensure_ascii=False))
 
 
 @app.command()
@@ -115,7 +115,7 @@ def _wanted(entry: Entry, reason: str | None, *, every: bool) -> bool:
     return reason in (None, entry.reason) and (every or entry.redriven is None)
 
 
-def _told(entry: Entry) -> dict[str, Any]:
+def _without_line(entry: Entry) -> dict[str, Any]:
     return {name: value for name, value in asdict(entry).items() if value is not None and name != "line"}
 
 

@@ -20,15 +20,15 @@ from millrace.streams.adapters.dynamodb.raw_values import DynamoRawValues
 from millrace.streams.adapters.dynamodb.rows import DynamoRows
 from millrace.streams.adapters.dynamodb.runtimes import DynamoRuntimes
 from millrace.streams.adapters.memory import MemoryRawValues, MemoryRows, MemoryRuntimes
-from millrace.streams.domain.grant import Grant
+from millrace.streams.domain.grant import BreakGlassGrant
 from millrace.streams.domain.negotiate import CAPABILITIES, negotiate
-from millrace.streams.ports import Announcement, Intent, RawEntry, RawValues, Row, Runtime
+from millrace.streams.ports import Announcement, Intent, RawEntry, RawValues, RuntimeState, VersionedRow
 from tests.support.aws_tables import client_for, create_tables
 
 STREAM = stream_ledger("t", "r", "s")
 NOW_MS = 10_000
 AGREED = negotiate({"supported_contract_versions": [2], "requested_capabilities": sorted(CAPABILITIES)})
-GRANT = Grant("g1", "r", "me", "Gründe", ("s",), None, 1_000, 61_000, "ab" * 16)
+GRANT = BreakGlassGrant("g1", "r", "me", "Gründe", ("s",), None, 1_000, 61_000, "ab" * 16)
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,15 @@ def told(number: int) -> Announcement:
     return Announcement(STREAM, draft, "me")
 
 
-def row(version: int, nonce: str = "", *, pending: bool = True, **content: Any) -> Row:
-    return Row(version, content or {"n": version}, nonce or f"nonce-{version}", told(version) if pending else None)
+def row(version: int, nonce: str = "", *, pending: bool = True, **content: Any) -> VersionedRow:
+    return VersionedRow(
+        version, content or {"n": version}, nonce or f"nonce-{version}", told(version) if pending else None
+    )
 
 
 def test_an_unknown_runtime_has_neither_agreement_nor_grants(stores: Stores) -> None:
     """T1."""
-    assert _plain(stores.runtimes.load("t", "r")) == Runtime(None, ())
+    assert _plain(stores.runtimes.load("t", "r")) == RuntimeState(None, ())
 
 
 def test_what_is_negotiated_replaces_what_was_before(stores: Stores) -> None:
@@ -96,7 +98,7 @@ def test_grants_are_stored_beside_it_and_keep_what_became_of_them(stores: Stores
     other = replace(GRANT, id="g2", streams=None, fields=("peer_id", "x"))
     for grant in (GRANT, other, GRANT.revoked(5_000)):
         stores.runtimes.put_grant("t", grant)
-    assert _plain(stores.runtimes.load("t", "r")) == Runtime(AGREED, (GRANT.revoked(5_000), other))
+    assert _plain(stores.runtimes.load("t", "r")) == RuntimeState(AGREED, (GRANT.revoked(5_000), other))
 
 
 def test_a_grant_whose_time_is_over_is_listed_but_costs_no_emission_anything(stores: Stores) -> None:
@@ -105,7 +107,7 @@ def test_a_grant_whose_time_is_over_is_listed_but_costs_no_emission_anything(sto
     old = replace(GRANT, id="g0", created_ms=1, expires_ms=NOW_MS - 1)
     for grant in (old, GRANT):
         stores.runtimes.put_grant("t", grant)
-    assert _plain(stores.runtimes.load("t", "r")) == Runtime(AGREED, (GRANT,))
+    assert _plain(stores.runtimes.load("t", "r")) == RuntimeState(AGREED, (GRANT,))
     assert sorted(stores.runtimes.grants("t", "r"), key=lambda grant: grant.id) == [old, GRANT]
 
 
@@ -114,7 +116,7 @@ def test_runtimes_with_telling_names_are_kept_apart(stores: Stores) -> None:
     stores.runtimes.negotiate("a#b", "c", AGREED)
     stores.runtimes.put_grant("a", replace(GRANT, runtime_id="b"))
     for tenant, runtime_id in (("a", "b#c"), ("a", "b%23c"), ("a%23b", "c"), ("t", "r")):
-        assert stores.runtimes.load(tenant, runtime_id) == Runtime(None, [])
+        assert stores.runtimes.load(tenant, runtime_id) == RuntimeState(None, [])
     assert stores.runtimes.load("a#b", "c").negotiated == AGREED
 
 
@@ -237,7 +239,7 @@ def test_rows_are_paged_in_order_of_their_keys(stores: Stores) -> None:
 def test_a_page_is_full_also_when_its_rows_are_large(stores: Stores) -> None:
     """M4: a store may answer in pieces."""
     for n in range(12):
-        stores.rows.put("g", f"k{n:02}", Row(1, {"pad": "x" * 150_000}, f"n{n}"))
+        stores.rows.put("g", f"k{n:02}", VersionedRow(1, {"pad": "x" * 150_000}, f"n{n}"))
     assert [key for key, _ in stores.rows.page("g", "", 11)] == [f"k{n:02}" for n in range(11)]
     assert [key for key, _ in stores.rows.page("g", "k08", 11)] == ["k09", "k10", "k11"]
 
@@ -320,5 +322,5 @@ def test_what_is_stored_expires_by_itself_too(stores: Stores) -> None:
     assert pages(stores, "g", 1) == [entry(1)], "a time to live alone hides nothing"
 
 
-def _plain(runtime: Runtime) -> Runtime:
-    return Runtime(runtime.negotiated, tuple(sorted(runtime.grants, key=lambda grant: grant.id)))
+def _plain(runtime: RuntimeState) -> RuntimeState:
+    return RuntimeState(runtime.negotiated, tuple(sorted(runtime.grants, key=lambda grant: grant.id)))

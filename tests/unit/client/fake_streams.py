@@ -34,6 +34,9 @@ RETRYABLE = {"SDK_SECURITY_RATE_LIMITED", "SDK_INTERNAL_UNAVAILABLE"}
 
 Json = dict[str, Any]
 
+EVENT: Json = {"event_type": "DeliveryTrace", "source_component": "router", "payload": {"hop": 1}}
+DOWN = httpx.ConnectError("nobody listens")
+
 
 class No(Exception):
     """An answer of the hub that is an error."""

@@ -10,7 +10,7 @@ from typing import Any
 from millrace.lake.adapters.memory.lanes import MemoryLanes
 from millrace.lake.adapters.memory.objects import MemoryObjects
 from millrace.lake.application.archive_events import ArchiveEvents
-from millrace.lake.application.gather_archive import DEFAULT, Limits
+from millrace.lake.application.gather_archive import DEFAULT, ObjectLimits
 from millrace.lake.domain.archive import read_lines
 from millrace.lake.domain.wrapping import wrap
 from millrace.ledger.adapters.memory import MemoryClaims, MemoryLog, MemoryState, in_turn
@@ -92,7 +92,7 @@ class Hub:
         self.now += 1
         return str(self.now).encode()
 
-    def archiver(self, fate: Fate | None = None, limits: Limits = DEFAULT) -> ArchiveEvents:
+    def archiver(self, fate: Fate | None = None, limits: ObjectLimits = DEFAULT) -> ArchiveEvents:
         fate = fate or Fate()
         return ArchiveEvents(
             Mortal(self.log, fate),

@@ -8,14 +8,14 @@ import pytest
 
 from millrace.lake.application import archive_events
 from millrace.lake.application.archive_events import LANES, lane_of
-from millrace.lake.application.gather_archive import Limits
+from millrace.lake.application.gather_archive import ObjectLimits
 from millrace.lake.ports.lanes import Lane
 from millrace.ledger.application.prune import Prune
 from millrace.ledger.domain.errors import Unavailable
 from millrace.ledger.domain.names import Ledger
 from tests.unit.lake.archiving import Died, Fate, Hub, prove
 
-SMALL = Limits(events=5, bytes=10_000, ledgers=2)
+SMALL = ObjectLimits(events=5, bytes=10_000, ledgers=2)
 
 
 def names(lane: int, count: int) -> list[str]:
@@ -67,7 +67,7 @@ def test_what_comes_later_goes_into_another_object() -> None:
 def test_an_object_holds_no_more_than_its_limits_and_one_page_at_least() -> None:
     hub = Hub()
     hub.commit(names(0, 1)[0], 50, per_page=7)
-    done = hub.archiver(limits=Limits(events=5, bytes=10, ledgers=1))(hub.ledgers())
+    done = hub.archiver(limits=ObjectLimits(events=5, bytes=10, ledgers=1))(hub.ledgers())
     assert done.objects == 8, "a page is never torn apart"
     prove(hub)
 

@@ -10,7 +10,7 @@ from millrace.lake.application.request_retention import put_request, request_of
 from millrace.lake.domain.retention import Release, RetentionRequest
 from millrace.ledger.domain.errors import Unavailable
 from tests.unit.lake.archiving import Hub
-from tests.unit.lake.test_retain_events import DEMO, caught_up, said, use_case
+from tests.unit.lake.retaining import DEMO, caught_up, set_rule, use_case
 
 
 def planned() -> RetentionRequest:
@@ -18,8 +18,8 @@ def planned() -> RetentionRequest:
     hub.commit(DEMO, 9, partitions=(("a",), ("a", "b"), ("c",)))
     caught_up(hub)
     hub.state.cursors[DEMO]["fan_out"] = 7
-    said(policies, advance_to=6)
-    said(policies, partition="b", advance_to=2, max_age_days=1)
+    set_rule(policies, advance_to=6)
+    set_rule(policies, partition="b", advance_to=2, max_age_days=1)
     return request_of(use_case(hub, policies)(dry_run=True).plans)
 
 

@@ -32,7 +32,7 @@ from millrace.realtime import wiring as realtime_wiring
 from millrace.runtime import bearer, clients, observe
 from millrace.streams import wiring as streams_wiring
 from millrace.streams.application.markers import marker_group
-from millrace.streams.ports import Announcement, Intent, Row
+from millrace.streams.ports import Announcement, Intent, VersionedRow
 from millrace.sync import wiring as sync_wiring
 from tests.support.aws_tables import client_for, create_tables
 
@@ -303,7 +303,7 @@ def test_the_settling_function_sees_to_what_a_dead_one_left() -> None:
     ledger = stream_ledger("default", "rt-1", "markers")
     pending = Announcement(ledger, Draft("marker-gate-1", b"x" * 17, b"{}"), "C1")
     group = marker_group("default", "rt-1")
-    streams_wiring.rows().put(group, "gate", Row(1, {"record": {}, "deleted": False}, "n", pending))
+    streams_wiring.rows().put(group, "gate", VersionedRow(1, {"record": {}, "deleted": False}, "n", pending))
     streams_wiring.rows().leave(Intent(group, "gate", "n"), 0)
     assert invoke("settle", sample("settle")) == {"settled": 1}
     assert invoke("settle", sample("settle")) == {"settled": 0}

@@ -10,7 +10,7 @@ from openapi_spec_validator import validate
 from infra.openapi import catalog, diagnostics, markers, retention, streams
 from infra.openapi.build import META, document, files
 from infra.openapi.catalog_models import CatalogEvent
-from infra.openapi.diagnostics_models import Grant as GrantModel
+from infra.openapi.diagnostics_models import BreakGlassGrant as GrantModel
 from infra.openapi.diagnostics_models import GrantRequest
 from infra.openapi.markers_models import MarkerCreate, MarkerRecord
 from infra.openapi.models import SubmitRequest, SyncRequest
@@ -33,7 +33,7 @@ from millrace.streams.domain import status
 from millrace.streams.domain.envelope import check_event
 from millrace.streams.domain.errors import InvalidArgument, SdkError, catalogue
 from millrace.streams.domain.gap import gap_event
-from millrace.streams.domain.grant import Grant, check_grant
+from millrace.streams.domain.grant import BreakGlassGrant, check_grant
 from millrace.streams.domain.marker import CREATED, check_create, check_move, marker_event
 from millrace.streams.domain.negotiate import PROFILES, Negotiated, negotiate
 from millrace.streams.domain.privacy import Policy
@@ -225,8 +225,8 @@ def test_the_example_of_a_grant_is_taken_and_shown_as_published() -> None:
     GrantRequest.model_validate(diagnostics.REQUEST)
     reason, ttl, scope, fields = check_grant(diagnostics.REQUEST)
     for grant in (
-        Grant("g", "rt_1", "C1", reason, scope, fields, 0, ttl * 1000, "salt"),
-        Grant("g", "rt_1", "C1", reason, None, None, 0, ttl * 1000, "salt").revoked(1),
+        BreakGlassGrant("g", "rt_1", "C1", reason, scope, fields, 0, ttl * 1000, "salt"),
+        BreakGlassGrant("g", "rt_1", "C1", reason, None, None, 0, ttl * 1000, "salt").revoked(1),
     ):
         assert "salt" not in GrantModel.model_validate(grant.as_json(2)).model_dump_json()
 

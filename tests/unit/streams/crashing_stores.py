@@ -11,7 +11,7 @@ from millrace.ledger.domain.errors import Unavailable
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.domain.page import Page
 from millrace.streams.adapters.memory import MemoryRows
-from millrace.streams.ports import Intent, Row
+from millrace.streams.ports import Intent, VersionedRow
 from tests.unit.streams.hub import StreamsHub
 
 CRASHES = ["before put", "after put", "before append", "after append", "before settle", "after settle"]
@@ -59,7 +59,7 @@ class CrashingLog(MemoryLog):
 class CrashingRows(MemoryRows):
     fuse: Fuse = field(default_factory=Fuse)
 
-    def put(self, group: str, key: str, row: Row) -> Row | None:
+    def put(self, group: str, key: str, row: VersionedRow) -> VersionedRow | None:
         return self.fuse.around("put", lambda: MemoryRows.put(self, group, key, row))
 
     def settle(self, group: str, key: str, version: int) -> None:

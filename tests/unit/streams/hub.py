@@ -21,8 +21,8 @@ from millrace.streams.adapters.sealing import AesSealer
 from millrace.streams.application.announce import Announce
 from millrace.streams.application.diagnostics import AuditLedger, Diagnostics
 from millrace.streams.application.emit import Emit, Emitted, Result
-from millrace.streams.application.markers import Markers, SettleMarkers
-from millrace.streams.application.poll import Batch, Poll
+from millrace.streams.application.markers import ManageMarkers, SettleMarkers
+from millrace.streams.application.poll import Poll, PolledBatch
 from millrace.streams.application.runtime_access import Negotiate
 from millrace.streams.application.runtime_status import RuntimeStatus
 from millrace.streams.domain.privacy import Policy, hasher
@@ -114,9 +114,9 @@ class StreamsHub:
         return Announce(self.rows, self.commit, self.new_id, lambda _attempt: None)
 
     @property
-    def markers(self) -> Markers:
+    def markers(self) -> ManageMarkers:
         rows = (self.announce_markers, self.rows, self.rows)
-        return Markers(*rows, self.runtimes, self.keys, self.policy, self.hasher, self.clock, self.new_id)
+        return ManageMarkers(*rows, self.runtimes, self.keys, self.policy, self.hasher, self.clock, self.new_id)
 
     def settle_markers(self, older_than_ms: int = 0, may_go_on: Callable[[], bool] = lambda: True) -> int:
         """As the scheduled function does, by default with every intent left before now."""
@@ -164,7 +164,7 @@ class StreamsHub:
         stream: str = STREAM,
         runtime: str = RUNTIME,
         **claims: Any,
-    ) -> Batch:
+    ) -> PolledBatch:
         return self.poll(self.identity(**claims), runtime, stream, cursor, max_events)
 
     def stored(self, stream: str = STREAM, runtime: str = RUNTIME) -> list[dict[str, Any]]:
@@ -196,7 +196,7 @@ def odd(*values: Any) -> tuple[Any, ...]:
     return values
 
 
-def told(batch: Batch) -> list[dict[str, Any]]:
+def told(batch: PolledBatch) -> list[dict[str, Any]]:
     """A batch's events, read."""
     return [json.loads(text) for text in batch.events]
 

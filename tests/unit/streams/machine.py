@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from millrace.ledger.application.heads import Heads
 from millrace.ledger.application.prune import Prune
 from millrace.streams.application.emit import Emitted
-from millrace.streams.application.poll import Batch
+from millrace.streams.application.poll import PolledBatch
 from millrace.streams.domain.errors import (
     BatchTooLarge,
     Conflict,
@@ -239,7 +239,7 @@ class StreamsMachine(RuleBasedStateMachine):
         subscription.cursors.append((answer.next_cursor, expected.to))
         return True
 
-    def _check_batch(self, stream: Stream, batch: Batch, expected: Answer) -> None:
+    def _check_batch(self, stream: Stream, batch: PolledBatch, expected: Answer) -> None:
         events: Sequence[dict[str, Any]] = [stream.seen(position) for position in expected.positions]
         if expected.dropped:
             events = [stream.gap(expected.dropped + 1, self.hub.clock()), *events]
@@ -247,7 +247,9 @@ class StreamsMachine(RuleBasedStateMachine):
         assert batch.dropped_count == expected.dropped
         assert len(b"[" + b",".join(batch.events) + b"]") <= self.limits.max_batch_bytes
 
-    def _poll(self, name: str, cursor: str | None, most: int | None = None, runtime: str = RUNTIME) -> Batch | SdkError:
+    def _poll(
+        self, name: str, cursor: str | None, most: int | None = None, runtime: str = RUNTIME
+    ) -> PolledBatch | SdkError:
         try:
             return self.hub.next(cursor, most, stream=name, runtime=runtime)
         except SdkError as error:

@@ -10,14 +10,14 @@ import pytest
 from millrace.ledger.adapters.keyring import StagedKeys
 from millrace.streams.adapters.sealing import AesSealer
 from millrace.streams.domain.errors import GrantEnded, InvalidArgument
-from millrace.streams.domain.grant import Grant, check_grant
+from millrace.streams.domain.grant import BreakGlassGrant, check_grant
 from tests.unit.streams.hub import odd
 
 CANARY = "canary-44"
 RAW = [("peer_id", "peerid", "bob"), ("payload.x[0].traceId", "traceid", {"n": 1})]
 
 
-def grant(**changes: Any) -> Grant:
+def grant(**changes: Any) -> BreakGlassGrant:
     made: dict[str, Any] = {
         "id": "g1",
         "runtime_id": "r1",
@@ -29,7 +29,7 @@ def grant(**changes: Any) -> Grant:
         "expires_ms": 61_000,
         "salt": "00" * 16,
     }
-    return Grant(**{**made, **changes})
+    return BreakGlassGrant(**{**made, **changes})
 
 
 def sealer(**secrets: str) -> AesSealer:
@@ -116,9 +116,9 @@ def test_a_grant_is_told_without_its_salt() -> None:
 
 
 @pytest.mark.parametrize("made", [grant(), grant(streams=("a", "b"), fields=("c",)), grant().revoked(5)])
-def test_a_grant_survives_its_storage(made: Grant) -> None:
+def test_a_grant_survives_its_storage(made: BreakGlassGrant) -> None:
     """P4."""
-    assert Grant.of(json.loads(json.dumps(made.stored()))) == made
+    assert BreakGlassGrant.of(json.loads(json.dumps(made.stored()))) == made
 
 
 def test_what_is_sealed_is_encrypted_and_opens_for_its_grant_alone() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from millrace.ledger.domain.errors import Forbidden
-from millrace.streams.application.poll import Batch
+from millrace.streams.application.poll import PolledBatch
 from millrace.streams.domain.cursor import read_cursor, stream_scope
 from millrace.streams.domain.errors import (
     BatchTooLarge,
@@ -33,11 +33,11 @@ def hub_with(count: int, batch: int = 5) -> StreamsHub:
     return hub
 
 
-def ids(batch: Batch) -> list[str]:
+def ids(batch: PolledBatch) -> list[str]:
     return [one["event_id"] for one in told(batch)]
 
 
-def seqs(batch: Batch) -> list[int]:
+def seqs(batch: PolledBatch) -> list[int]:
     return [one["seq_no"] for one in told(batch)]
 
 

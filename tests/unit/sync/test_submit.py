@@ -123,7 +123,8 @@ def test_s5_content_is_the_sorted_partitions_and_the_event() -> None:
 def test_s7_a_partition_the_token_does_not_reach_is_forbidden() -> None:
     narrow = Identity("me", "default", frozenset({"demo"}), ("team/*", "own"), frozenset({"producer"}), "default")
     assert isinstance(check_item(item(partitions=["own", "team/x"]), narrow, "open"), Draft)
-    assert refused(item(partitions=["own", "other"]), narrow).reason == "forbidden"
+    for partitions in (["own", "other"], ["own", "team/x", "zoo"], ["other", "own", "zoo"]):
+        assert refused(item(partitions=partitions), narrow).reason == "forbidden", "wherever it stands in the list"
     assert refused(item(partitions=["own/x"]), narrow).reason == "forbidden"
 
 

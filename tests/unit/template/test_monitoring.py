@@ -7,7 +7,7 @@ import pytest
 from infra import generated
 from infra.monitoring.alarm import Alarm
 from infra.monitoring.build import STACK, alarms, stack
-from infra.monitoring.hub import Hub, read_hub
+from infra.monitoring.hub import HubNames, read_hub
 from infra.monitoring.table import ERRORS, FUNCTIONS, READ_THROTTLES, THROTTLES, WRITE_THROTTLES
 from tests.support.translated import functions, named
 
@@ -32,7 +32,7 @@ def test_a_function_has_the_alarms_that_every_function_has(function: str) -> Non
 
 
 def test_a_new_function_and_a_new_table_need_no_row() -> None:
-    grown = Hub([*HUB.functions, "new"], [*HUB.tables, "fresh"])
+    grown = HubNames([*HUB.functions, "new"], [*HUB.tables, "fresh"])
     added = [alarm for alarm in alarms(grown) if alarm not in ALARMS]
     assert [(alarm.thing.name, alarm.kind) for alarm in added] == [
         ("new", ERRORS),

@@ -1,4 +1,4 @@
-"""Commands of other packages: found where they are installed; where they are not, the command says what to install."""
+"""Finds the commands of other packages. If a package is not installed, its command says what to install."""
 
 from __future__ import annotations
 

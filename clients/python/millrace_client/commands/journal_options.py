@@ -15,7 +15,7 @@ from millrace.ledger.domain.errors import BadRequest, MillraceError, TooLarge
 from millrace_client.commands.connection import World
 from millrace_client.errors import ClientError, Usage
 from millrace_client.journal.config import default_home
-from millrace_client.journal.session import Session, open_session
+from millrace_client.journal.session import JournalSession, open_session
 
 Home = Annotated[
     Path | None,
@@ -41,7 +41,7 @@ class JournalProblem(ClientError):
 
 def session_of(
     ctx: typer.Context, home: Path | None, token: str | None, *, override: bool = False, lenient: bool = False
-) -> Session:
+) -> JournalSession:
     world: World = ctx.obj
     return open_session(
         home or default_home(), token and token.strip(), world.around, process_override=override, lenient=lenient

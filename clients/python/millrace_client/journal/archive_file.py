@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from millrace.ledger.domain.errors import Unavailable
-from millrace_client.journal.ports import Archived
+from millrace_client.journal.ports import ArchivedEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class ArchiveFolder:
 
     folder: Path
 
-    def write(self, events: Sequence[Archived]) -> str:
+    def write(self, events: Sequence[ArchivedEvent]) -> str:
         content = gzip.compress(b"".join(_line(event) for event in events), 6, mtime=0)
         first, last = events[0].retained.position, events[-1].retained.position
         name = f"events-{first:012}-{last:012}-{hashlib.sha256(content).hexdigest()[:12]}.jsonl.gz"
@@ -44,7 +44,7 @@ def read(file: Path) -> Iterator[tuple[str, bytes]]:
             yield entry["event_id"], entry["event"].encode()
 
 
-def _line(event: Archived) -> bytes:
+def _line(event: ArchivedEvent) -> bytes:
     about = event.retained
     entry = {
         "event_id": about.event_id,
@@ -64,7 +64,7 @@ def _write_durably(file: Path, content: bytes) -> None:
         os.fsync(out.fileno())
 
 
-def _verify(file: Path, events: Sequence[Archived]) -> None:
+def _verify(file: Path, events: Sequence[ArchivedEvent]) -> None:
     if list(read(file)) != [(event.retained.event_id, event.body) for event in events]:
         raise ValueError("what was read back differs from what was written")
 

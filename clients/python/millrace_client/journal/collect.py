@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from millrace_client.journal.ports import Archived, ArchiveFile, Payloads, Retained
+from millrace_client.journal.ports import ArchivedEvent, ArchiveFile, Payloads, Retained
 
 CHUNK = 500
 CHUNK_BYTES = 64 * 1024 * 1024
@@ -76,7 +76,7 @@ class Archive:
     def _store(self, chunk: Sequence[Retained]) -> str:
         positions = [event.position for event in chunk]
         bodies = self.payloads.bodies(positions)
-        name = self.file.write([Archived(event, bodies[event.position]) for event in chunk])
+        name = self.file.write([ArchivedEvent(event, bodies[event.position]) for event in chunk])
         self.payloads.remove(positions, "archive", name, self.clock())
         return name
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from millrace.delivery.application.dispatch import Dispatch, Drained
 from millrace.delivery.domain.targets import Blocked, Definition
 from millrace_client.journal.lock import Draining, drain_lock
-from millrace_client.journal.session import Session
+from millrace_client.journal.session import JournalSession
 from millrace_client.journal.sqlite.database import Database
 from millrace_client.journal.sqlite.journal import SqliteJournal
 from millrace_client.journal.sqlite.ledger import SqliteLedger
@@ -33,7 +33,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Drain:
-    session: Session
+    session: JournalSession
     definitions: Sequence[Definition]
     waiting: Progress = lambda target_id, events: None  # noqa: ARG005
     progress: Progress = lambda target_id, attempted: None  # noqa: ARG005

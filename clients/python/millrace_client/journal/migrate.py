@@ -13,8 +13,8 @@ from millrace_client.journal.migration_ports import (
     Import,
     Imported,
     Imports,
+    OldQueue,
     Queued,
-    Source,
     Sources,
     Unreadable,
 )
@@ -27,7 +27,7 @@ GONE = "Events that an old queue had delivered were deleted by it then; only wha
 class SourceReport:
     """`problem`: why the source could not be read; it is untouched."""
 
-    source: Source
+    source: OldQueue
     imported: Imported = field(default_factory=Imported)
     body_uploads: int = 0
     body_upload_failures: int = 0
@@ -52,7 +52,7 @@ class Migrate:
     imports: Imports
     families: Families
     clock: Callable[[], int]
-    progress: Callable[[Source], None] = lambda _: None
+    progress: Callable[[OldQueue], None] = lambda _: None
 
     def __call__(self, *, clean: bool = False) -> Migrated:
         """A source that cannot be read hurts no other. `clean` deletes what is safe here from the sources."""
@@ -65,7 +65,7 @@ class Migrate:
             reports = [self._cleaned(report) for report in reports]
         return Migrated(reports, conflicts, cleanup_blocked=clean and bool(conflicts))
 
-    def _source(self, source: Source) -> SourceReport:
+    def _source(self, source: OldQueue) -> SourceReport:
         try:
             contents = self.sources.read(source)
         except MillraceError as error:

@@ -11,7 +11,7 @@ from millrace.delivery.domain.families import Family
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class OldQueue:
     """An old queue. `scope` is what its name gives away: the digest, or empty. No URL or team is made up from it."""
 
     path: str
@@ -37,13 +37,13 @@ class Contents:
 
 
 class Sources(Protocol):
-    def find(self) -> Iterable[Source]:
+    def find(self) -> Iterable[OldQueue]:
         """Every old queue there is, not only the active one."""
 
-    def read(self, source: Source) -> Contents:
+    def read(self, source: OldQueue) -> Contents:
         """As of one moment, changing nothing. Raises `Unavailable` if it is locked, `Rejected` if it is corrupt."""
 
-    def clean(self, source: Source, queued: Sequence[Queued]) -> int:
+    def clean(self, source: OldQueue, queued: Sequence[Queued]) -> int:
         """Delete these rows from an old queue, together, if they still are as given; its body uploads stay."""
 
 
@@ -88,7 +88,7 @@ class MigrationConflict:
 
 
 class Imports(Protocol):
-    def take(self, source: Source, rows: Sequence[Import], unreadable: Sequence[Unreadable], now_ms: int) -> Imported:
+    def take(self, source: OldQueue, rows: Sequence[Import], unreadable: Sequence[Unreadable], now_ms: int) -> Imported:
         """
         Import a source, all of it or nothing. The same source again changes nothing.
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from millrace.ledger.domain.errors import BadRequest, Unavailable
-from millrace_client.journal.migration_ports import Contents, Queued, Source
+from millrace_client.journal.migration_ports import Contents, OldQueue, Queued
 
 LEGACY = "queue.db"
 BUSY_SECONDS = 1.0
@@ -22,17 +22,17 @@ _SCOPED = re.compile(r"queue-([0-9a-f]{16})\.db")
 class OldQueues:
     home: Path
 
-    def find(self) -> Iterable[Source]:
+    def find(self) -> Iterable[OldQueue]:
         legacy = self.home / LEGACY
         if legacy.is_file():
-            yield Source(str(legacy), "")
+            yield OldQueue(str(legacy), "")
         folder = self.home / "queues"
         for file in sorted(folder.iterdir()) if folder.is_dir() else ():
             match = _SCOPED.fullmatch(file.name)
             if match and file.is_file():
-                yield Source(str(file), match[1])
+                yield OldQueue(str(file), match[1])
 
-    def read(self, source: Source) -> Contents:
+    def read(self, source: OldQueue) -> Contents:
         with _opened(Path(source.path), "ro") as connection:
             connection.execute("BEGIN")
             queued = [_queued(row) for row in connection.execute(_QUEUED)] if _has(connection, "queue") else []
@@ -40,7 +40,7 @@ class OldQueues:
                 queued, _count(connection, "body_upload_queue"), _count(connection, "body_upload_failure_log")
             )
 
-    def clean(self, source: Source, queued: Sequence[Queued]) -> int:
+    def clean(self, source: OldQueue, queued: Sequence[Queued]) -> int:
         with _opened(Path(source.path), "rw") as connection:
             connection.execute("BEGIN IMMEDIATE")
             cleaned = sum(

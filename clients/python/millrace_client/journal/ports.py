@@ -88,7 +88,7 @@ class Overview(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Archived:
+class ArchivedEvent:
     """One event in an archive file."""
 
     retained: Retained
@@ -96,6 +96,6 @@ class Archived:
 
 
 class ArchiveFile(Protocol):
-    def write(self, events: Sequence[Archived]) -> str:
+    def write(self, events: Sequence[ArchivedEvent]) -> str:
         """Write the events, read them back, compare; returns the file's name once it is durable. Raises
         `Unavailable`."""

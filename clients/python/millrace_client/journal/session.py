@@ -49,7 +49,7 @@ class Surroundings:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class JournalSession:
     config: Config
     authority: ResolvedSyncTarget
     token: str | None = field(repr=False)
@@ -106,7 +106,7 @@ class Session:
 
 def open_session(
     home: Path, token: str | None, around: Surroundings, *, process_override: bool = False, lenient: bool = False
-) -> Session:
+) -> JournalSession:
     """
     Raises `Usage` before any journal is opened and anything is sent.
 
@@ -128,4 +128,4 @@ def open_session(
         if not lenient:
             raise Usage(error.message) from error
         authority = unresolved(config.server_url, around.environment, claims)
-    return Session(config, authority, token, identity, around)
+    return JournalSession(config, authority, token, identity, around)

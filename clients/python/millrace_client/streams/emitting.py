@@ -1,4 +1,4 @@
-"""Emitting events of a stream: as many requests as it takes, one result per event, every id kept until it has one."""
+"""Emits events into a stream, in as many requests as it takes. Each event keeps its id until it has a result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Markers of a runtime: points with a revision, written by many clients and never over each other unseen."""
+"""Markers of a runtime: points that many clients may change. A client that was not first is told, by the revision."""
 
 from __future__ import annotations
 

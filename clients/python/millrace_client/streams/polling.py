@@ -1,4 +1,4 @@
-"""Reading a stream batch by batch, in order: never past a gap in silence, and nothing twice after a reset."""
+"""Reads a stream batch by batch, in order. It reports every gap, and gives nothing twice after a reset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One HTTP request of streams and markers: sent until it is answered for good, with a token that may be renewed."""
+"""Sends one HTTP request of streams and markers until it has a final answer. The token may be renewed meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Getting a connection, and another one when it is lost: backoff, fresh tokens, an end when the client closes."""
+"""Connects to the hub, and again when the connection is lost: with backoff and fresh tokens, until it is closed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Token = str | Callable[[], str] | Callable[[], Awaitable[str]]
 MOST_REFUSED_TOKENS = 3
 
 
-class Closed(Exception):
+class ClientClosed(Exception):
     """The client was closed while someone waited for a connection."""
 
 
@@ -52,7 +52,7 @@ class Dialer:
         self._socket: Socket | None = None
 
     async def dial(self, on_event: Callable[[Json], None], stirred: asyncio.Event) -> Socket:
-        """A new connection, however long it takes. Raises `Closed`, or an error that another try would not cure."""
+        """A new connection, however long it takes. Raises `ClientClosed`, or an error that no other try would cure."""
         if self._connected_at is not None and self._healthy_since(self._connected_at):
             self._backoff.reset()
         self._connected_at = None
@@ -61,7 +61,7 @@ class Dialer:
                 await self._wait()
             self._dialled = True
             if self._closing.is_set():
-                raise Closed
+                raise ClientClosed
             self._in_use = await self._fresh_token()
             try:
                 return await self._try(on_event, stirred)
@@ -126,7 +126,7 @@ class Dialer:
         self._socket = await open_socket(self._url, introduction, self.settings, on_event, stirred)
         if self._closing.is_set():
             await self._socket.close()
-            raise Closed
+            raise ClientClosed
         self._connected_at = self.settings.clock()
         self._refused, self._refusals = None, 0
         self.notify(Status("connected", self._url))

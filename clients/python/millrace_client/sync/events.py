@@ -1,4 +1,4 @@
-"""Events as a person writes them, on the command line or one a line in a file, made into what the hub takes."""
+"""Makes items for the hub of events as a person writes them: on the command line, or one per line in a file."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from millrace_client.errors import ClientError, Refused
-from millrace_client.sync.dial import Closed, Dialer
-from millrace_client.sync.order import Batch, Order
+from millrace_client.sync.dial import ClientClosed, Dialer
+from millrace_client.sync.order import Order, OrderedEvents
 from millrace_client.sync.protocol import Json, Lost, RateLimited
 from millrace_client.sync.settings import Status
 from millrace_client.sync.store import Cursor
@@ -74,7 +74,7 @@ class Following:
                     yield batch.events
                 self.cursor.apply(batch.events, batch.cursor)
 
-    async def _batches(self) -> AsyncGenerator[Batch, None]:
+    async def _batches(self) -> AsyncGenerator[OrderedEvents, None]:
         while True:
             # What was heard on the last connection is forgotten: a new one starts from the durable cursor.
             order = Order(
@@ -86,7 +86,7 @@ class Following:
             stirred = asyncio.Event()
             try:
                 socket = await self.dialer.dial(order.heard, stirred)
-            except Closed:
+            except ClientClosed:
                 return
             try:
                 while True:
@@ -98,7 +98,7 @@ class Following:
             finally:
                 await socket.close()
 
-    async def _next(self, socket: Socket, stirred: asyncio.Event) -> Batch:
+    async def _next(self, socket: Socket, stirred: asyncio.Event) -> OrderedEvents:
         while True:
             if self._order.syncing:
                 batch = await self._page(socket)
@@ -113,7 +113,7 @@ class Following:
             stirred.clear()
             socket.check()
 
-    async def _page(self, socket: Socket) -> Batch | None:
+    async def _page(self, socket: Socket) -> OrderedEvents | None:
         page = await self._sync(socket)
         try:
             if self._order.is_ahead(page):

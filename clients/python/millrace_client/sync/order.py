@@ -1,4 +1,4 @@
-"""Sync pages and broadcasts made into one sequence: every event once, by committed_id. Pure: no socket, no clock."""
+"""Puts sync pages and broadcasts into one sequence: every event once, by committed_id. No socket, no clock."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from millrace_client.sync.protocol import Json, Lost
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class OrderedEvents:
     """The next events in order; once they are dealt with, everything up to `cursor` is."""
 
     events: list[Json]
@@ -63,7 +63,7 @@ class Order:
             return
         self._kept[position] = event
 
-    def page(self, page: Json) -> Batch:
+    def page(self, page: Json) -> OrderedEvents:
         """Take a sync page. Raises `Lost` if it leads nowhere."""
         fresh = {int(event["committed_id"]): event for event in page["events"]}
         through = max(self.last, int(page["next_since_committed_id"]), *fresh)
@@ -73,7 +73,7 @@ class Order:
         known = {position: event for position, event in self._kept.items() if position <= through}
         return self._hand_out(known | fresh, through)
 
-    def ready(self) -> Batch | None:
+    def ready(self) -> OrderedEvents | None:
         """The broadcasts that are next in order, while no cycle runs."""
         if not self._kept:
             return None
@@ -89,8 +89,8 @@ class Order:
             end += 1
         return end
 
-    def _hand_out(self, events: dict[int, Json], through: int) -> Batch:
-        batch = Batch([events[position] for position in sorted(events) if position > self.last], through)
+    def _hand_out(self, events: dict[int, Json], through: int) -> OrderedEvents:
+        batch = OrderedEvents([events[position] for position in sorted(events) if position > self.last], through)
         self.last = through
         self._kept = {position: event for position, event in self._kept.items() if position > through}
         return batch

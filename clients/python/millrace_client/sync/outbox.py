@@ -1,4 +1,4 @@
-"""Submitting without forgetting: an item is on the disk before it is sent, and until its result has come."""
+"""The outbox: an item is on the disk from before it is sent until its result has come, so that none is forgotten."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from millrace_client.errors import Refused, Usage
-from millrace_client.sync.dial import Closed, Dialer
+from millrace_client.sync.dial import ClientClosed, Dialer
 from millrace_client.sync.protocol import ENVELOPE_BYTES, MOST_BYTES, MOST_ITEMS, Json, Lost, RateLimited, compact
 from millrace_client.sync.store import Pending
 from millrace_client.sync.wire import Socket
@@ -63,7 +63,7 @@ class Outbox:
             await self._something_to_send()
             try:
                 socket = await self._dialer.dial(lambda _: None, self._stirred)
-            except Closed:
+            except ClientClosed:
                 return
             try:
                 while True:

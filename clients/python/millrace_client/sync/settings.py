@@ -1,4 +1,4 @@
-"""How a live connection behaves in time; what tests own is passed in here."""
+"""The settings of a live connection: timeouts, heartbeat and pauses. Tests pass in their own clock and randomness."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client must not forget: how far it has read, and what it has not yet been told is committed. SQLite."""
+"""What a client must not forget, in SQLite: how far it has read, and which items may not be committed yet."""
 
 from __future__ import annotations
 

@@ -11,21 +11,21 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from millrace_client.commands.output import err, out
 from millrace_client.journal.collect import Collected
 from millrace_client.journal.lock import drain_lock
-from millrace_client.journal.session import Session
+from millrace_client.journal.session import JournalSession
 from millrace_client.journal.sqlite.database import Database
 from millrace_client.journal.sqlite.journal import SqliteJournal
 from millrace_client.journal.sqlite.overview import SqliteOverview
 from millrace_client.journal.sqlite.targets import SqliteTargets
 
 
-def payloads(session: Session, database: Database) -> SqliteJournal:
+def payloads(session: JournalSession, database: Database) -> SqliteJournal:
     journal = SqliteJournal(database, session.awaited(SqliteTargets(database).known()))
     journal.decide(session.config.families)
     return journal
 
 
 @contextmanager
-def working(session: Session, what: str) -> Iterator[tuple[Database, Callable[[int], None]]]:
+def working(session: JournalSession, what: str) -> Iterator[tuple[Database, Callable[[int], None]]]:
     """The journal, with nobody else draining it, and a bar that moves."""
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with drain_lock(session.config.lock_path), session.database() as database:

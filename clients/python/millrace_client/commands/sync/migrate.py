@@ -1,4 +1,4 @@
-"""`millrace sync migrate`: what the old queues still hold, into the journal."""
+"""`millrace sync migrate`: copy what the old queues still hold into the journal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from millrace_client.errors import Usage
 from millrace_client.journal.lock import drain_lock
 from millrace_client.journal.migrate import GONE, UNKNOWN, Migrate, Migrated, SourceReport
 from millrace_client.journal.old_queues import OldQueues
-from millrace_client.journal.session import Session
+from millrace_client.journal.session import JournalSession
 from millrace_client.journal.sqlite.imports import SqliteImports
 
 
@@ -71,7 +71,7 @@ def migrate(
         raise typer.Exit(1)
 
 
-def _run(session: Session, imports: SqliteImports, clean: bool) -> Migrated:
+def _run(session: JournalSession, imports: SqliteImports, clean: bool) -> Migrated:
     queues = OldQueues(session.config.home)
     columns = (TextColumn("migrating"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=err, transient=True) as progress:

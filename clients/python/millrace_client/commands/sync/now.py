@@ -17,7 +17,7 @@ from millrace_client.commands.options import JsonOutput
 from millrace_client.commands.output import err, out
 from millrace_client.errors import Usage
 from millrace_client.journal.drain import Drain, Result
-from millrace_client.journal.session import Session
+from millrace_client.journal.session import JournalSession
 
 
 @plainly
@@ -57,7 +57,7 @@ def now(
         raise typer.Exit(code)
 
 
-def _chosen(session: Session, only: Sequence[str] | None) -> list[Definition]:
+def _chosen(session: JournalSession, only: Sequence[str] | None) -> list[Definition]:
     known = {one.id: one for one in session.definitions}
     unknown = [name for name in only or () if name not in known]
     if unknown:
@@ -65,7 +65,7 @@ def _chosen(session: Session, only: Sequence[str] | None) -> list[Definition]:
     return [known[name] for name in only] if only else list(known.values())
 
 
-def _drained(session: Session, chosen: Sequence[Definition], force: bool, *, teamspace: bool) -> list[Result]:
+def _drained(session: JournalSession, chosen: Sequence[Definition], force: bool, *, teamspace: bool) -> list[Result]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=err, transient=True) as progress:
         bars = {one.id: progress.add_task(escape(one.id), total=None) for one in chosen}

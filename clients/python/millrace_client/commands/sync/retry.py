@@ -1,4 +1,4 @@
-"""`millrace sync retry`: let the next drain try again what was given up, or what waits."""
+"""`millrace sync retry`: let the next drain try again the deliveries that were given up or that wait."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from millrace_client.errors import Usage
 from millrace_client.journal.collect import Gc
 from millrace_client.journal.delivery_status import SUGGEST_BYTES, DeliveryStatus
 from millrace_client.journal.old_queues import LEGACY, OldQueues, counts
-from millrace_client.journal.session import Session
+from millrace_client.journal.session import JournalSession
 from millrace_client.journal.sqlite.database import Database
 from millrace_client.journal.sqlite.imports import SqliteImports
 from millrace_client.journal.sqlite.journal import SqliteJournal
@@ -64,7 +64,7 @@ def status(
         raise typer.Exit(report["exit_code"])
 
 
-def report_of(session: Session, database: Database, disagreement: str = "") -> Report:
+def report_of(session: JournalSession, database: Database, disagreement: str = "") -> Report:
     """The old top-level fields, and the seven sections beside them."""
     journal = SqliteJournal(database, session.awaited(SqliteTargets(database).known()))
     sections = DeliveryStatus(

@@ -10,12 +10,12 @@ from millrace.delivery.domain.families import Family
 from millrace.delivery.domain.states import Delivery
 from millrace.delivery.domain.targets import Target
 from millrace.ledger.domain.errors import Conflict, NotFound, Rejected
-from millrace_client.journal.migration_ports import Import, Imported, MigrationConflict, Source, Unreadable
+from millrace_client.journal.migration_ports import Import, Imported, MigrationConflict, OldQueue, Unreadable
 from millrace_client.journal.ports import Retained, Taken
 
 
 @dataclass(slots=True)
-class Kept:
+class KeptEvent:
     """An event of the journal; without `body` its bytes were removed."""
 
     position: int
@@ -30,8 +30,8 @@ class Kept:
 
 @dataclass(slots=True)
 class MemoryJournal:
-    kept: list[Kept] = field(default_factory=list)
-    by_id: dict[str, Kept] = field(default_factory=dict)
+    kept: list[KeptEvent] = field(default_factory=list)
+    by_id: dict[str, KeptEvent] = field(default_factory=dict)
     audits: list[tuple[str, str, str]] = field(default_factory=list)
     targets: list[Target] = field(default_factory=list)
     delivery_of: Callable[[str, int], Delivery | None] = lambda target_id, position: None  # noqa: ARG005
@@ -78,7 +78,7 @@ class MemoryJournal:
         for position in positions:
             self.kept[position - 1].body = None
 
-    def take(self, source: Source, rows: Sequence[Import], unreadable: Sequence[Unreadable], now_ms: int) -> Imported:
+    def take(self, source: OldQueue, rows: Sequence[Import], unreadable: Sequence[Unreadable], now_ms: int) -> Imported:
         fresh = known = conflicts = 0
         for row in rows:
             stored = self.by_id.get(row.event.event_id)
@@ -115,7 +115,7 @@ class MemoryJournal:
         if event.event_id in self.by_id:
             return Taken(event.event_id, False)
         replaced = next((one for one in self.kept if event.coalesce_key is not None and _replaceable(one, event)), None)
-        new = Kept(len(self.kept) + 1, event, family, now_ms, event.body)
+        new = KeptEvent(len(self.kept) + 1, event, family, now_ms, event.body)
         self.kept.append(new)
         self.by_id[event.event_id] = new
         if replaced is None:
@@ -123,12 +123,12 @@ class MemoryJournal:
         replaced.superseded_by = event.event_id
         return Taken(event.event_id, True, replaced.event.event_id)
 
-    def _heir(self, one: Kept) -> Kept:
+    def _heir(self, one: KeptEvent) -> KeptEvent:
         while one.superseded_by is not None:
             one = self.by_id[one.superseded_by]
         return one
 
-    def _conflict(self, source: Source, event_id: str, body: bytes, reason: str, now_ms: int) -> int:
+    def _conflict(self, source: OldQueue, event_id: str, body: bytes, reason: str, now_ms: int) -> int:
         key = (event_id, source.path, body)
         if key in self.settled_conflicts:
             return 0
@@ -148,7 +148,7 @@ class MemoryJournal:
         stored.event, stored.body = event, body
 
 
-def _replaceable(one: Kept, event: Captured) -> bool:
+def _replaceable(one: KeptEvent, event: Captured) -> bool:
     return one.event.coalesce_key == event.coalesce_key and may_supersede(
         attempted=one.attempted, superseded=one.superseded_by is not None, removed=one.body is None
     )

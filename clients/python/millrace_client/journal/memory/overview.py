@@ -1,4 +1,4 @@
-"""What status counts, of a journal in memory that is one ledger."""
+"""The counts that status shows, for a journal in memory that is one ledger."""
 
 from __future__ import annotations
 

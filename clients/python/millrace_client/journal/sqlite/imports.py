@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from millrace.delivery.domain.events import captured
 from millrace.ledger.domain.errors import Conflict, NotFound, Rejected
-from millrace_client.journal.migration_ports import Import, Imported, MigrationConflict, Source, Unreadable
+from millrace_client.journal.migration_ports import Import, Imported, MigrationConflict, OldQueue, Unreadable
 from millrace_client.journal.sqlite.database import Database
 from millrace_client.journal.sqlite.journal import insert, stored_digest, write_audit
 
@@ -20,7 +20,7 @@ DIVERGENT = "the journal has this id with other content"
 class SqliteImports:
     database: Database
 
-    def take(self, source: Source, rows: Sequence[Import], unreadable: Sequence[Unreadable], now_ms: int) -> Imported:
+    def take(self, source: OldQueue, rows: Sequence[Import], unreadable: Sequence[Unreadable], now_ms: int) -> Imported:
         fresh = known = conflicts = 0
         with self.database.transaction() as connection:
             for row in rows:
@@ -70,7 +70,7 @@ class SqliteImports:
 
 
 def _conflict(
-    connection: sqlite3.Connection, source: Source, event_id: str, body: bytes, reason: str, now_ms: int
+    connection: sqlite3.Connection, source: OldQueue, event_id: str, body: bytes, reason: str, now_ms: int
 ) -> int:
     """1 if it is open; the same one is written once."""
     fingerprint = hashlib.sha256(body).digest()

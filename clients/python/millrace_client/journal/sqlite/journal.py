@@ -1,4 +1,4 @@
-"""The local journal in SQLite: events byte for byte, before any gate; and the only ways their bytes go (D2, D3, D5)."""
+"""The local journal in SQLite: keeps events byte for byte, and has the only ways to remove their bytes (D2, D3, D5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What status counts in the local journal."""
+"""The counts that status shows, for the local journal in SQLite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The targets a journal knows, and how they fare."""
+"""The targets that a journal knows, and the state of each."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class Subscriptions(Protocol):
         """Forget one subscription of a connection, or all. Idempotent."""
 
 
-class Wakes(Protocol):
+class DeliveryWakes(Protocol):
     def __call__(self, ledgers: Sequence[str], /) -> object:
         """Wake whoever has these ledgers delivered. Raises `Unavailable` when somebody may have slept on."""
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from millrace.live.application.broadcast import Broadcast
     from millrace.live.application.converse import Converse
     from millrace.live.application.fan_out import FanOut
-    from millrace.live.ports import Wakes
+    from millrace.live.ports import DeliveryWakes
 
 
 @cache
@@ -90,7 +90,7 @@ def broadcast(may_go_on: Callable[[], bool]) -> Broadcast:
     )
 
 
-def fan_out(may_go_on: Callable[[], bool], wake_targets: Wakes) -> FanOut:
+def fan_out(may_go_on: Callable[[], bool], wake_targets: DeliveryWakes) -> FanOut:
     """Delivery is another room: whoever calls brings the way to wake its targets."""
     from millrace.live.application.fan_out import FanOut
 

@@ -1,4 +1,4 @@
-"""AWS clients as this system wants them: few, patient, and bounded in time."""
+"""AWS clients of the functions, with few retries and short timeouts."""
 
 from __future__ import annotations
 

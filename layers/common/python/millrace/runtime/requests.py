@@ -1,4 +1,4 @@
-"""What the doors of several contracts take alike: one event or many, and whole numbers in a query."""
+"""What requests of several contracts have in common: one event or many, and whole numbers in a query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SnapStart: pay for heavy imports before the snapshot is taken. Elsewhere they wait for the first request."""
+"""SnapStart: heavy imports run before the snapshot is taken. Elsewhere they run at the first request."""
 
 from __future__ import annotations
 

@@ -8,29 +8,29 @@ from typing import Any, Protocol
 
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.domain.page import Draft
-from millrace.streams.domain.grant import Grant
+from millrace.streams.domain.grant import BreakGlassGrant
 from millrace.streams.domain.negotiate import Negotiated
 
 
 @dataclass(frozen=True, slots=True)
-class Runtime:
+class RuntimeState:
     """A runtime as it stands: what it negotiated, if it has, and the grants whose time has not come yet."""
 
     negotiated: Negotiated | None = None
-    grants: Sequence[Grant] = ()
+    grants: Sequence[BreakGlassGrant] = ()
 
 
 class Runtimes(Protocol):
-    def load(self, tenant: str, runtime_id: str) -> Runtime:
+    def load(self, tenant: str, runtime_id: str) -> RuntimeState:
         """Strongly consistent."""
 
     def negotiate(self, tenant: str, runtime_id: str, negotiated: Negotiated) -> None:
         """In place of what was negotiated before."""
 
-    def grants(self, tenant: str, runtime_id: str) -> Sequence[Grant]:
+    def grants(self, tenant: str, runtime_id: str) -> Sequence[BreakGlassGrant]:
         """Every grant ever made for it, strongly consistent."""
 
-    def put_grant(self, tenant: str, grant: Grant) -> None:
+    def put_grant(self, tenant: str, grant: BreakGlassGrant) -> None:
         """Store a grant, or what became of it. When it expires never changes."""
 
 
@@ -52,7 +52,7 @@ class Announcement:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class VersionedRow:
     """A thing that changes by versions 1, 2, 3, …, each with the writer's nonce and the event that tells of it."""
 
     version: int
@@ -68,17 +68,17 @@ class Row:
 
 
 class Rows(Protocol):
-    def get(self, group: str, key: str) -> Row | None:
+    def get(self, group: str, key: str) -> VersionedRow | None:
         """Strongly consistent."""
 
-    def put(self, group: str, key: str, row: Row) -> Row | None:
+    def put(self, group: str, key: str, row: VersionedRow) -> VersionedRow | None:
         """Store it if the stored version is one less (none is 0), else return the stored row, of version 0 if there is
         none. Its own nonce among that one's means that the write had happened, and the answer was lost."""
 
     def settle(self, group: str, key: str, version: int) -> None:
         """Forget what is pending, if the row still has this version."""
 
-    def page(self, group: str, after: str, limit: int) -> Sequence[tuple[str, Row]]:
+    def page(self, group: str, after: str, limit: int) -> Sequence[tuple[str, VersionedRow]]:
         """Up to `limit` rows with greater keys, in order of keys, strongly consistent; fewer only at the end."""
 
 
@@ -121,10 +121,10 @@ class RawValues(Protocol):
 
 
 class Sealer(Protocol):
-    def seal(self, grant: Grant, content: bytes) -> bytes:
+    def seal(self, grant: BreakGlassGrant, content: bytes) -> bytes:
         """Encrypt for a grant; only while its salt is known can it be opened."""
 
-    def open(self, grant: Grant, sealed: bytes) -> bytes:
+    def open(self, grant: BreakGlassGrant, sealed: bytes) -> bytes:
         """Raises `GrantEnded` if the grant's salt is gone."""
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from millrace.streams.application.announce import Announce
     from millrace.streams.application.diagnostics import AuditLedger, Diagnostics
     from millrace.streams.application.emit import Emit
-    from millrace.streams.application.markers import Markers, SettleMarkers
+    from millrace.streams.application.markers import ManageMarkers, SettleMarkers
     from millrace.streams.application.poll import Poll
     from millrace.streams.application.runtime_access import Negotiate
     from millrace.streams.application.runtime_status import RuntimeStatus
@@ -149,10 +149,10 @@ def announce_markers() -> Announce:
 
 
 @cache
-def markers() -> Markers:
-    from millrace.streams.application.markers import Markers
+def markers() -> ManageMarkers:
+    from millrace.streams.application.markers import ManageMarkers
 
-    return Markers(announce_markers(), rows(), rows(), runtimes(), keys(), policy(), hasher, core.now_ms, new_id)
+    return ManageMarkers(announce_markers(), rows(), rows(), runtimes(), keys(), policy(), hasher, core.now_ms, new_id)
 
 
 def settle_markers(may_go_on: Callable[[], bool]) -> SettleMarkers:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from millrace.lake.application.gather_archive import DEFAULT, Gathered, Limits
+from millrace.lake.application.gather_archive import DEFAULT, Gathered, ObjectLimits
 from millrace.lake.domain.archive import ArchiveObject, EventWriter
 from millrace.lake.ports.lanes import Lane, Lanes, Reservation
 from millrace.lake.ports.objects import Objects
@@ -64,7 +64,7 @@ class ArchiveEvents:
     together: Together
     pause: Callable[[int], None]
     may_go_on: Callable[[], bool]
-    limits: Limits = DEFAULT
+    limits: ObjectLimits = DEFAULT
 
     def __call__(self, ledgers: Iterable[Ledger]) -> Archived:
         """Archive these ledgers up to their heads."""
@@ -73,13 +73,13 @@ class ArchiveEvents:
         for ledger in ledgers:
             by_lane.setdefault(lane_of(ledger.name), []).append(ledger)
         failures = Failures()
-        for number, some in by_lane.items():
+        for number, ledgers_of_lane in by_lane.items():
             try:
-                self._drain(number, some, done)
+                self._drain(number, ledgers_of_lane, done)
             except Unavailable as error:
                 failures.found.append(Failure("lane", str(number), error))  # no lane waits for another
             except Exception:  # noqa: BLE001 - a ledger that cannot be archived: its neighbours go without it
-                for ledger in some:
+                for ledger in ledgers_of_lane:
                     failures.around("archive", ledger.name, partial(self._drain, number, [ledger], done), None)
         failures.raise_first()
         return done
@@ -117,13 +117,13 @@ class ArchiveEvents:
         gathered = Gathered(self.limits)
         frontier: list[tuple[Ledger, int | None]] = [(ledger, None) for ledger in ledgers]
         while frontier:
-            some, frontier = frontier[:SIDE_BY_SIDE], frontier[SIDE_BY_SIDE:]
-            runs = self.together([partial(self._read, ledger, after) for ledger, after in some])
-            for number, ((ledger, _), (after, run)) in enumerate(zip(some, runs, strict=True)):
+            side_by_side, frontier = frontier[:SIDE_BY_SIDE], frontier[SIDE_BY_SIDE:]
+            runs = self.together([partial(self._read, ledger, after) for ledger, after in side_by_side])
+            for number, ((ledger, _), (after, run)) in enumerate(zip(side_by_side, runs, strict=True)):
                 end = after
                 for page in contiguous(run.pages, after):
                     if not gathered.take(ledger, page):
-                        return gathered, [one for one, _ in (*some[number:], *frontier)]
+                        return gathered, [one for one, _ in (*side_by_side[number:], *frontier)]
                     end = page.end
                 if end > after and (run.more or end == bucket_end(end)):
                     frontier.append((ledger, end))

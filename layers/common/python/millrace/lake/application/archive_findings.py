@@ -1,4 +1,4 @@
-"""What a look at the archive finds, ledger by ledger."""
+"""What the verification of the archive found, ledger by ledger."""
 
 from __future__ import annotations
 

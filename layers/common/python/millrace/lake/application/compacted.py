@@ -1,4 +1,4 @@
-"""Compacted: up to which position each ledger's events are in the tables, as one moment's edition tells it (C8)."""
+"""Compacted: up to which position each ledger's events are in the tables, by the current edition (C8)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def compacted(objects: Objects) -> Compacted:
     for name in names:
         if name in done or not name.endswith(SUFFIX):
             continue
-        for ledger, position in _told(objects, name):
+        for ledger, position in _places_in(objects, name):
             waits[ledger] = min(position, waits.get(ledger, position))
     return Compacted(waits)
 
@@ -85,7 +85,7 @@ def _held_by(entry: Entry) -> Unavailable:
     )
 
 
-def _told(objects: Objects, name: str) -> list[tuple[str, int]]:
+def _places_in(objects: Objects, name: str) -> list[tuple[str, int]]:
     """The ledgers and positions in an object; a line without a position may be any event of its ledger."""
     found = objects.get(name)
     try:

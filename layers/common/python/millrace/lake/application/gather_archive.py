@@ -1,4 +1,4 @@
-"""Gather: events of many ledgers on their way into one archive object, as many as it takes."""
+"""Gather: collect events of many ledgers for one archive object, as many as fit into it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from millrace.ledger.domain.page import Event, Page
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ObjectLimits:
     """Of one object. The row of a reservation must stay an item, and an object must fit into a function's memory."""
 
     events: int = 20_000
@@ -18,14 +18,14 @@ class Limits:
     ledgers: int = 500
 
 
-DEFAULT = Limits()
+DEFAULT = ObjectLimits()
 
 
 @dataclass(slots=True)
 class Gathered:
     """Events on their way into an object."""
 
-    limits: Limits
+    limits: ObjectLimits
     events: dict[str, list[Event]] = field(default_factory=dict)
     spans: dict[str, tuple[int, int]] = field(default_factory=dict)
     count: int = 0

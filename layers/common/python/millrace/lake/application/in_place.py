@@ -1,4 +1,4 @@
-"""An object in place of the last of its name."""
+"""Replaces the object of the same name, if it has not changed since it was read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Record catalog events: checked envelopes into their domain's ledger, each once under its idempotency key (C1, C2)."""
+"""Record catalog events: commit envelopes into their domain's ledger, each once under its idempotency key (C1, C2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Registries: the one that compaction goes by, found and put in place of the last (C5)."""
+"""Registries: read the registry that compaction uses, or replace it (C5)."""
 
 from __future__ import annotations
 

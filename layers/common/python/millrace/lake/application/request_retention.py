@@ -1,4 +1,4 @@
-"""Request retention: what the hub lets go at a moment, left where the job finds it."""
+"""Request retention: write down which positions the policies release now, where the retention job reads it."""
 
 from __future__ import annotations
 

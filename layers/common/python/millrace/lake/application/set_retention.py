@@ -1,4 +1,4 @@
-"""Set retention: an operator says what a scope, or a partition of it, needs no longer; and is told what holds (C8)."""
+"""Set retention: an operator sets how long events of a scope or a partition are kept, and reads what is set (C8)."""
 
 from __future__ import annotations
 

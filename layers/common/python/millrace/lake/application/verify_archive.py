@@ -89,7 +89,7 @@ class VerifyArchive:
         for event in self._events(Ledger.to_read(ledger), min(lines), max(lines)):
             if event.position in left:
                 left.discard(event.position)
-                if event.record.body is not None and not _is_told(ledger, event, lines[event.position]):
+                if event.record.body is not None and not _says_what_was_committed(ledger, event, lines[event.position]):
                     held.different.append(event.position)
         if left:
             found.damaged[name] = "holds positions that its ledger does not have"
@@ -145,7 +145,7 @@ class VerifyArchive:
                 at = max(at, page.end)
 
 
-def _is_told(ledger: str, event: Event, line: Mapping[str, Any]) -> bool:
+def _says_what_was_committed(ledger: str, event: Event, line: Mapping[str, Any]) -> bool:
     """Whether a line says what was committed."""
     envelope = wrap(ledger, event.record, event.position, event.time_ms)
     expected = {

@@ -1,4 +1,4 @@
-"""Editions of the tables: what they consist of at one moment. A manifest lists one, the pointer names the current."""
+"""Editions of the tables: their files at one moment. A manifest lists the files, the pointer names the current one."""
 
 from __future__ import annotations
 

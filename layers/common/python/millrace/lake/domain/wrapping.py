@@ -1,4 +1,4 @@
-"""Wrapping: a committed event of any contract as a catalog envelope (C1). Its payload is the event as it was stored."""
+"""Wrapping: a committed event of any contract in a catalog envelope (C1). Its payload is the event as it was stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Together` on threads: independent calls share one round trip."""
+"""`Together` on threads: independent calls run at the same time."""
 
 from __future__ import annotations
 

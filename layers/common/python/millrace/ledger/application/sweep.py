@@ -1,4 +1,4 @@
-"""Sweep: ring for every ledger whose log goes on after a consumer's cursor, whatever became of the stream's records."""
+"""Sweep: ring for every ledger that a consumer has not read to its end. Records of the stream may have been lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In-memory connections, subscriptions and wire: the live side's first-class adapters."""
+"""In-memory connections, subscriptions and wire of live delivery."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answer: what each kind of WebSocket message does, in terms of the use cases behind it."""
+"""Answer: call the use case of each kind of WebSocket message, and make the messages that answer it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Converse: one message of a WebSocket connection, from its text to the answers on the wire (S14, S15)."""
+"""Converse: read one message of a WebSocket connection, answer it, and store what it changed (S14, S15)."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ class Converse:
                 raise problem
             answer = self._answer(connection, message)
         except MillraceError as error:
-            told = [error_message(error, message.get("msg_id"))]
+            messages = [error_message(error, message.get("msg_id"))]
             missteps = connection.missteps + (connection.identity is None)
-            answer = SocketAnswer(replace(connection, missteps=missteps), told, ends=missteps >= MISSTEPS)
+            answer = SocketAnswer(replace(connection, missteps=missteps), messages, ends=missteps >= MISSTEPS)
         self._conclude(answer, stored_first=kind == "connect")
 
     def _conclude(self, answer: SocketAnswer, *, stored_first: bool) -> None:

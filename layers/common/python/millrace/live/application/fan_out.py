@@ -1,4 +1,4 @@
-"""Fan out: ledgers that grew are rung for, and what is new in each goes to those who listen. None waits for another."""
+"""Fan out: send new events of ledgers to their subscribers, and wake other readers. No ledger waits for another."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 from millrace.ledger.application.failures import Failures
 from millrace.ledger.domain.names import INDEXED, Ledger
 from millrace.ledger.ports import Doorbell
-from millrace.live.ports import Wakes
+from millrace.live.ports import DeliveryWakes
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class FanOut:
     index: Doorbell
     rest: Doorbell
     """Rung for a ledger when time ran out before its head was reached."""
-    wake_targets: Wakes
+    wake_targets: DeliveryWakes
     broadcast: Callable[[Ledger], bool]
     """Brings a ledger's new events to its subscriptions; True when the head was reached."""
     may_go_on: Callable[[], bool]

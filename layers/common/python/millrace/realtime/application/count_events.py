@@ -1,4 +1,4 @@
-"""Realtime metrics (R4): emitted is what the logs hold, counted from them; invalid and deduped are kept counters."""
+"""Realtime metrics (R4): `emitted` is counted from the logs, `invalid` and `deduped` are stored counters."""
 
 from __future__ import annotations
 

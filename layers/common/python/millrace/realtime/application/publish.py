@@ -1,4 +1,4 @@
-"""Publish: validated realtime events into their sessions' ledgers, each once in the whole tenant (R5, R9)."""
+"""Publish: commit validated realtime events into their sessions' ledgers, each once in the whole tenant (R5, R9)."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from millrace.realtime.ports import Counters
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class TakenEvents:
     """One result per event, in order. `counted`: the tenant's counters have them."""
 
     results: Sequence[Published | Invalid]
@@ -38,13 +38,13 @@ class TakeEvents:
     publish: Publish
     counters: Counters
 
-    def __call__(self, identity: Identity, verdicts: Sequence[Valid | Invalid]) -> Taken:
+    def __call__(self, identity: Identity, verdicts: Sequence[Valid | Invalid]) -> TakenEvents:
         """What is stored is stored: counters that cannot be reached are behind, and nothing else is wrong."""
         published = iter(self.publish(identity, [verdict for verdict in verdicts if isinstance(verdict, Valid)]))
         results = [next(published) if isinstance(verdict, Valid) else verdict for verdict in verdicts]
-        taken = Taken(results, counted=True)
+        taken = TakenEvents(results, counted=True)
         try:
             self.counters.add(identity.tenant, {INVALID: taken.invalid, DEDUPED: taken.deduped})
         except Unavailable:
-            return Taken(results, counted=False)
+            return TakenEvents(results, counted=False)
         return taken

@@ -1,4 +1,4 @@
-"""What the check of a realtime event at the door comes to: a valid event, or what is wrong with it."""
+"""The result of checking a realtime event: a valid event, or what is wrong with it."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from millrace.runtime.http import Request, Response, to_json
 from millrace.runtime.requests import events_of
 
 if TYPE_CHECKING:
-    from millrace.realtime.application.take_events import TakeEvents, Taken
+    from millrace.realtime.application.take_events import TakeEvents, TakenEvents
 
 MAX_SHOWN = 256
 
@@ -44,7 +44,7 @@ def _id_of(event: Any, body: dict[str, Any]) -> dict[str, str]:
     return {"eventId": known[:MAX_SHOWN]} if isinstance(known, str) else {}
 
 
-def _observe(taken: Taken, tenant: str) -> None:
+def _observe(taken: TakenEvents, tenant: str) -> None:
     for result in taken.results:
         if not isinstance(result, Published):
             observe.logger().warning("realtime_event_validation_failed", errors=result.errors, tenant=tenant)

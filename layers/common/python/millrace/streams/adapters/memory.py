@@ -8,9 +8,9 @@ from threading import Lock
 
 from millrace.ledger.adapters.memory import MemoryState
 from millrace.ledger.domain.names import Ledger, join_key
-from millrace.streams.domain.grant import Grant
+from millrace.streams.domain.grant import BreakGlassGrant
 from millrace.streams.domain.negotiate import Negotiated
-from millrace.streams.ports import Intent, RawEntry, Row, Runtime
+from millrace.streams.ports import Intent, RawEntry, RuntimeState, VersionedRow
 
 
 @dataclass(slots=True)
@@ -18,18 +18,18 @@ class MemoryRuntimes:
     state: MemoryState
     clock: Callable[[], int]
     negotiated: dict[tuple[str, str], Negotiated] = field(default_factory=dict)
-    made: dict[tuple[str, str], dict[str, Grant]] = field(default_factory=dict)
+    made: dict[tuple[str, str], dict[str, BreakGlassGrant]] = field(default_factory=dict)
     marked: set[tuple[str, str]] = field(default_factory=set)
     lock: Lock = field(default_factory=Lock)
 
-    def load(self, tenant: str, runtime_id: str) -> Runtime:
+    def load(self, tenant: str, runtime_id: str) -> RuntimeState:
         with self.lock:
             now = self.clock()
             grants = self.made.get((tenant, runtime_id), {}).values()
             running = [grant for grant in grants if grant.expires_ms >= now]
-            return Runtime(self.negotiated.get((tenant, runtime_id)), running)
+            return RuntimeState(self.negotiated.get((tenant, runtime_id)), running)
 
-    def grants(self, tenant: str, runtime_id: str) -> Sequence[Grant]:
+    def grants(self, tenant: str, runtime_id: str) -> Sequence[BreakGlassGrant]:
         with self.lock:
             return list(self.made.get((tenant, runtime_id), {}).values())
 
@@ -37,7 +37,7 @@ class MemoryRuntimes:
         with self.lock:
             self.negotiated[tenant, runtime_id] = negotiated
 
-    def put_grant(self, tenant: str, grant: Grant) -> None:
+    def put_grant(self, tenant: str, grant: BreakGlassGrant) -> None:
         with self.lock:
             self.made.setdefault((tenant, grant.runtime_id), {})[grant.id] = grant
 
@@ -58,19 +58,19 @@ class MemoryRuntimes:
 
 @dataclass(slots=True)
 class MemoryRows:
-    items: dict[tuple[str, str], Row] = field(default_factory=dict)
+    items: dict[tuple[str, str], VersionedRow] = field(default_factory=dict)
     left: dict[Intent, int] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 
-    def get(self, group: str, key: str) -> Row | None:
+    def get(self, group: str, key: str) -> VersionedRow | None:
         with self.lock:
             return self.items.get((group, key))
 
-    def put(self, group: str, key: str, row: Row) -> Row | None:
+    def put(self, group: str, key: str, row: VersionedRow) -> VersionedRow | None:
         with self.lock:
             stored = self.items.get((group, key))
             if (stored.version if stored else 0) != row.version - 1:
-                return stored or Row(0, {}, "")
+                return stored or VersionedRow(0, {}, "")
             self.items[group, key] = row
             return None
 
@@ -80,7 +80,7 @@ class MemoryRows:
             if stored is not None and stored.version == version:
                 self.items[group, key] = replace(stored, pending=None)
 
-    def page(self, group: str, after: str, limit: int) -> Sequence[tuple[str, Row]]:
+    def page(self, group: str, after: str, limit: int) -> Sequence[tuple[str, VersionedRow]]:
         with self.lock:
             keys = sorted((key for of, key in self.items if of == group and key > after), key=str.encode)
             return [(key, self.items[group, key]) for key in keys[:limit]]

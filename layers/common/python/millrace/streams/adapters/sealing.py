@@ -1,4 +1,4 @@
-"""Sealing: AES-GCM under a key that is made of the deployment's secret and a grant's salt. No salt, no key."""
+"""Sealing: encrypt with AES-GCM, by a key made of the deployment's secret and a grant's salt. No salt, no key."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from millrace.ledger.domain.keys import KEY_ID_BYTES, key_id
 from millrace.ledger.ports import KeyRing
 from millrace.streams.domain.errors import GrantEnded
-from millrace.streams.domain.grant import Grant
+from millrace.streams.domain.grant import BreakGlassGrant
 
 NONCE_BYTES = 12
 
@@ -22,11 +22,11 @@ NONCE_BYTES = 12
 class AesSealer:
     keys: KeyRing
 
-    def seal(self, grant: Grant, content: bytes) -> bytes:
+    def seal(self, grant: BreakGlassGrant, content: bytes) -> bytes:
         secret, nonce = self.keys.current(), os.urandom(NONCE_BYTES)
         return key_id(secret) + nonce + _cipher(secret, grant).encrypt(nonce, content, grant.id.encode())
 
-    def open(self, grant: Grant, sealed: bytes) -> bytes:
+    def open(self, grant: BreakGlassGrant, sealed: bytes) -> bytes:
         if grant.salt:
             nonce, content = sealed[KEY_ID_BYTES:][:NONCE_BYTES], sealed[KEY_ID_BYTES + NONCE_BYTES :]
             for secret in self.keys.find(sealed[:KEY_ID_BYTES]):
@@ -37,6 +37,6 @@ class AesSealer:
         raise GrantEnded("What was kept under this grant cannot be opened any more.", grant_id=grant.id)
 
 
-def _cipher(secret: bytes, grant: Grant) -> AESGCM:
+def _cipher(secret: bytes, grant: BreakGlassGrant) -> AESGCM:
     derive = HKDF(algorithm=SHA256(), length=32, salt=bytes.fromhex(grant.salt), info=b"millrace grant")
     return AESGCM(derive.derive(secret))

@@ -14,14 +14,14 @@ from typing import Any
 from millrace.ledger.application.commit import Commit
 from millrace.ledger.domain.errors import Contention
 from millrace.ledger.domain.page import Origin
-from millrace.streams.ports import Announcement, Row, Rows
+from millrace.streams.ports import Announcement, Rows, VersionedRow
 
 TRIES = 12
 TRAIL = 8
 """How many changes by others may lie between a write and the storage client's own retry of it."""
 
 Content = Mapping[str, Any]
-Decide = Callable[[Row | None], tuple[Content, Announcement] | None]
+Decide = Callable[[VersionedRow | None], tuple[Content, Announcement] | None]
 """The next content and its event, given the row as it stands; None leaves it. It may raise to refuse."""
 
 
@@ -38,7 +38,7 @@ class Announce:
     undo: Callable[[Content], Content] = _as_it_is
     """The content without its last change, whose event's id turned out to belong to other content."""
 
-    def change(self, group: str, key: str, decide: Decide) -> tuple[Row, bool]:
+    def change(self, group: str, key: str, decide: Decide) -> tuple[VersionedRow, bool]:
         """The row after the change, its event pending, and True; or as `decide` left it, and False."""
         row = self.rows.get(group, key)
         for attempt in range(TRIES):
@@ -47,7 +47,7 @@ class Announce:
             row = self.settled(group, key, row)
             decided = decide(row)
             if decided is None:
-                return row or Row(0, {}, ""), False
+                return row or VersionedRow(0, {}, ""), False
             mine = self._after(row, *decided)
             winner = self.rows.put(group, key, mine)
             if winner is None or mine.nonce in winner.nonces:
@@ -55,7 +55,7 @@ class Announce:
             row = winner
         raise Contention("Too many writers on this; send the same request again.")
 
-    def settled(self, group: str, key: str, row: Row | None) -> Row | None:
+    def settled(self, group: str, key: str, row: VersionedRow | None) -> VersionedRow | None:
         """The row with nothing pending: what was, is committed now."""
         for _ in range(TRIES):
             if row is None or row.pending is None:
@@ -64,7 +64,7 @@ class Announce:
             row = self.rows.get(group, key)
         raise Contention("Too many writers on this; send the same request again.")
 
-    def settle(self, group: str, key: str, row: Row) -> int | None:
+    def settle(self, group: str, key: str, row: VersionedRow) -> int | None:
         """Commit the row's event, which may have happened before; its position, or None if the id is taken."""
         if row.pending is None:
             return None
@@ -72,13 +72,13 @@ class Announce:
         self.conclude(group, key, row, outcome.position)
         return outcome.position
 
-    def conclude(self, group: str, key: str, row: Row, position: int | None) -> None:
+    def conclude(self, group: str, key: str, row: VersionedRow, position: int | None) -> None:
         """Record what became of the row's event. Losing this loses nothing: the next change does it again."""
         if position is not None:
             self.rows.settle(group, key, row.version)
         else:
             self.rows.put(group, key, self._after(row, self.undo(row.content)))
 
-    def _after(self, row: Row | None, content: Content, pending: Announcement | None = None) -> Row:
+    def _after(self, row: VersionedRow | None, content: Content, pending: Announcement | None = None) -> VersionedRow:
         before, trail = (row.version, row.nonces[-TRAIL:]) if row else (0, ())
-        return Row(before + 1, content, self.nonce(), pending, trail)
+        return VersionedRow(before + 1, content, self.nonce(), pending, trail)

@@ -1,4 +1,4 @@
-"""Diagnostics: break-glass grants, the raw values kept under them, and the audit ledger that knows of both (P4)."""
+"""Diagnostics: break-glass grants, the raw values kept under them, and the audit ledger that records both (P4)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from millrace.ledger.ports import Log, State, Together
 from millrace.streams.application.runtime_access import require_runtime
 from millrace.streams.domain.envelope import check_name
 from millrace.streams.domain.errors import Absent, GrantEnded
-from millrace.streams.domain.grant import Grant, check_grant
+from millrace.streams.domain.grant import BreakGlassGrant, check_grant
 from millrace.streams.ports import RawValues, Runtimes, Sealer
 
 
@@ -85,7 +85,7 @@ class Diagnostics:
         _enter(identity, runtime_id)
         reason, ttl_s, streams, fields = check_grant(sent)
         now = self.clock()
-        made = Grant(
+        made = BreakGlassGrant(
             self.new_id(),
             runtime_id,
             identity.client_id,
@@ -151,7 +151,7 @@ class Diagnostics:
             raise GrantEnded("The grant has ended; its raw values are not readable any more.", grant_id=grant_id)
         return {"grant": grant.as_json(now), "entries": shown, "next_after": following}
 
-    def _find(self, identity: Identity, runtime_id: str, grant_id: str) -> Grant:
+    def _find(self, identity: Identity, runtime_id: str, grant_id: str) -> BreakGlassGrant:
         check_name("grant_id", grant_id)
         for grant in self.runtimes.grants(identity.tenant, runtime_id):
             if grant.id == grant_id:

@@ -1,4 +1,4 @@
-"""Emit: a runtime's events into one of its streams, each once, with secrets gone before anything is stored.
+"""Emit: commit a runtime's events into one of its streams, each once. Secrets are dropped before anything is stored.
 
 Delivery transitions first pass the row of their message (T4). The row and the log are two writes, so a batch is cut
 where a message's next transition begins: the one before it is committed by then.
@@ -22,10 +22,10 @@ from millrace.streams.application.runtime_access import require_negotiated, requ
 from millrace.streams.domain import transition
 from millrace.streams.domain.envelope import Emission, check_event, check_new
 from millrace.streams.domain.errors import SdkError
-from millrace.streams.domain.grant import Grant
+from millrace.streams.domain.grant import BreakGlassGrant
 from millrace.streams.domain.negotiate import Negotiated
 from millrace.streams.domain.privacy import Policy
-from millrace.streams.ports import Announcement, RawEntry, RawValues, Row, Runtimes, Sealer
+from millrace.streams.ports import Announcement, RawEntry, RawValues, Runtimes, Sealer, VersionedRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Emit:
         return [batch.results[number] for number in range(len(sent))]
 
     def _keep_raw(
-        self, grant: Grant, stream_id: str, emissions: dict[int, Emission], results: dict[int, Result]
+        self, grant: BreakGlassGrant, stream_id: str, emissions: dict[int, Emission], results: dict[int, Result]
     ) -> None:
         entries = []
         for number, emission in emissions.items():
@@ -140,17 +140,17 @@ class _Batch:
                 else:
                     self.results[number] = _result(id_, placed[id_], repeated=at > 0)
         self._conclude(
-            [(segment.emissions[id_], row, placed[id_]) for id_, row in rows.items() if isinstance(row, Row)]
+            [(segment.emissions[id_], row, placed[id_]) for id_, row in rows.items() if isinstance(row, VersionedRow)]
         )
 
-    def _pass_rows(self, emissions: Sequence[Emission]) -> dict[str, Row | SdkError | None]:
+    def _pass_rows(self, emissions: Sequence[Emission]) -> dict[str, VersionedRow | SdkError | None]:
         """Per event id: the row that now announces it, None if it had passed before, or why it may not."""
         calls = [partial(self._pass_row, emission) for emission in emissions]
         answers = self.emit.together(calls) if calls else []
         return {emission.draft.id: answer for emission, answer in zip(emissions, answers, strict=True)}
 
-    def _pass_row(self, emission: Emission) -> Row | SdkError | None:
-        def decide(row: Row | None) -> tuple[Any, Announcement] | None:
+    def _pass_row(self, emission: Emission) -> VersionedRow | SdkError | None:
+        def decide(row: VersionedRow | None) -> tuple[Any, Announcement] | None:
             content = row.content if row else {}
             if transition.known_before(content, emission):
                 return None
@@ -163,7 +163,7 @@ class _Batch:
             return error
         return row if changed else None
 
-    def _conclude(self, announced: Sequence[tuple[Emission, Row, Outcome]]) -> None:
+    def _conclude(self, announced: Sequence[tuple[Emission, VersionedRow, Outcome]]) -> None:
         calls = [
             partial(self.emit.announce.conclude, self._group, emission.event["message_id"], row, outcome.position)
             for emission, row, outcome in announced

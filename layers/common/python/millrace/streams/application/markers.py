@@ -30,7 +30,7 @@ from millrace.streams.domain.marker import (
 )
 from millrace.streams.domain.negotiate import NAMESPACE
 from millrace.streams.domain.privacy import Policy, Sifted
-from millrace.streams.ports import Announcement, Intent, Intents, Row, Rows, Runtimes
+from millrace.streams.ports import Announcement, Intent, Intents, Rows, Runtimes, VersionedRow
 
 MAX_LISTED, DEFAULT_LISTED = 500, 100
 SCANNED = 1_000
@@ -38,7 +38,7 @@ SCANNED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Markers:
+class ManageMarkers:
     announce: Announce
     rows: Rows
     intents: Intents
@@ -55,7 +55,7 @@ class Markers:
         marker: dict[str, Any] = self.policy.sift(checked, self.hasher(identity.tenant)).clean
         marker_id = marker.setdefault("marker_id", self.new_id())
 
-        def next_record(row: Row | None) -> dict[str, Any]:
+        def next_record(row: VersionedRow | None) -> dict[str, Any]:
             if row is not None and not row.content["deleted"]:
                 raise stale(marker_id, 0, row.version)
             return marker
@@ -66,7 +66,7 @@ class Markers:
         require_negotiated(self._enter(identity, runtime_id, PRODUCER))
         position, expected = check_move(sent)
 
-        def next_record(row: Row | None) -> dict[str, Any]:
+        def next_record(row: VersionedRow | None) -> dict[str, Any]:
             return {**_live(marker_id, row, expected), "position": position}
 
         return {"accepted": True, "marker": self._write(identity, runtime_id, marker_id, MOVED, next_record)}
@@ -117,7 +117,7 @@ class Markers:
         runtime_id: str,
         marker_id: str,
         kind: str,
-        next_record: Callable[[Row | None], Mapping[str, Any]],
+        next_record: Callable[[VersionedRow | None], Mapping[str, Any]],
     ) -> dict[str, Any]:
         """An intent first: if this process dies on the way, somebody else sees to the event.
 
@@ -128,7 +128,7 @@ class Markers:
         ledger = stream_ledger(identity.tenant, runtime_id, MARKER_STREAM)
         intent, left = Intent(group, marker_id, self.new_id()), False
 
-        def decide(row: Row | None) -> tuple[Content, Announcement]:
+        def decide(row: VersionedRow | None) -> tuple[Content, Announcement]:
             nonlocal left
             revision = row.version + 1 if row else 1
             record = {**next_record(row), "revision": revision, "updated_ts_ms": self.clock()}
@@ -185,7 +185,7 @@ def marker_group(tenant: str, runtime_id: str) -> str:
     return join_key("markers", tenant, runtime_id)
 
 
-def _live(marker_id: str, row: Row | None, expected: int) -> Mapping[str, Any]:
+def _live(marker_id: str, row: VersionedRow | None, expected: int) -> Mapping[str, Any]:
     if row is None or row.content["deleted"]:
         raise Absent("There is no such marker.", domain="marker", marker_id=marker_id)
     if row.version != expected:

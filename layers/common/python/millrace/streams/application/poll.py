@@ -1,4 +1,4 @@
-"""Poll: a stream's next events after a cursor (T6, T9, T10). It never skips, never wedges and never resets by itself.
+"""Poll: a stream's next events after a cursor (T6, T9, T10). It never skips, gets stuck or resets by itself.
 
 An event whose body was pruned ends a batch: what lies before it is given, and the next poll is told that history is
 gone, whether or not the floor has been raised yet.
@@ -30,7 +30,7 @@ READ_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class PolledBatch:
     events: list[bytes]
     """Each the UTF-8 text of a JSON object."""
     next_cursor: str
@@ -84,7 +84,7 @@ class Poll:
 
     def __call__(
         self, identity: Identity, runtime_id: str, stream_id: str, cursor: str | None, max_events: int | None
-    ) -> Batch:
+    ) -> PolledBatch:
         identity.require(CONSUMER)
         require_runtime(identity, runtime_id)
         check_id("stream_id", stream_id)
@@ -107,7 +107,7 @@ class Poll:
             self._check_place(ledger, place, marks.floor, marked=marked[0])
             filling, dropped = self._next(ledger, place, marks, limits, wanted), 0
         following = write_cursor(self.keys.current(), scope, CursorPlace(place.subscription, filling.at))
-        return Batch(filling.events, following, dropped)
+        return PolledBatch(filling.events, following, dropped)
 
     def resume(self, tenant: str, runtime_id: str, stream_id: str, cursor: str) -> int:
         """The position a cursor stands at; raises as a poll with it would."""

@@ -9,7 +9,7 @@ from millrace.ledger.domain.access import CONSUMER, PRODUCER, Identity, runtime_
 from millrace.streams.domain.envelope import check_id, check_new
 from millrace.streams.domain.errors import InvalidState
 from millrace.streams.domain.negotiate import Negotiated, negotiate
-from millrace.streams.ports import Runtime, Runtimes
+from millrace.streams.ports import Runtimes, RuntimeState
 
 
 def require_runtime(identity: Identity, runtime_id: str) -> None:
@@ -17,7 +17,7 @@ def require_runtime(identity: Identity, runtime_id: str) -> None:
     identity.require_reach(runtime_partition(runtime_id), "this runtime", field="runtime_id")
 
 
-def require_negotiated(runtime: Runtime) -> Negotiated:
+def require_negotiated(runtime: RuntimeState) -> Negotiated:
     if runtime.negotiated is None:
         raise InvalidState("The runtime has not negotiated yet; negotiate first.", field="runtime_id")
     return runtime.negotiated

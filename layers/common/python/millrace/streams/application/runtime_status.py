@@ -1,4 +1,4 @@
-"""RuntimeStatus: a runtime's streams folded into `status()`, from stored projections brought up to the head (T11)."""
+"""RuntimeStatus: the `status()` of a runtime, from stored projections that are first brought up to the head (T11)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The streams contract's errors (T12): a machine code each, whose infix is the category. They are the catalogue.
+"""The errors of the streams contract (T12). Each has a machine code, and the second word of the code is its category.
 
 SdkError
 ├── Validation   InvalidArgument, MaxPollEventsExceeded, MaxExtensionKeysExceeded, EventTooLarge, BatchTooLarge

@@ -1,4 +1,4 @@
-"""The StreamGap that the hub itself tells of (T8, T9): positions that are gone, named before anything after them."""
+"""The StreamGap event that the hub makes (T8, T9): it names positions that are gone, before any event after them."""
 
 from __future__ import annotations
 

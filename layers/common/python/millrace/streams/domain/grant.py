@@ -15,7 +15,7 @@ MAX_REASON_BYTES = 1_024
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
+class BreakGlassGrant:
     """`streams` or `fields` None: all of them. The salt makes its key; without it nothing kept can be opened."""
 
     id: str
@@ -32,7 +32,7 @@ class Grant:
     def active(self, now_ms: int) -> bool:
         return self.revoked_ms is None and now_ms < self.expires_ms
 
-    def revoked(self, now_ms: int) -> Grant:
+    def revoked(self, now_ms: int) -> BreakGlassGrant:
         return replace(self, revoked_ms=now_ms, salt="")
 
     def covered(self, stream_id: str, raw: Sequence[tuple[str, str, Any]]) -> list[tuple[str, Any]]:
@@ -60,7 +60,7 @@ class Grant:
         return asdict(self)
 
     @classmethod
-    def of(cls, stored: Mapping[str, Any]) -> Grant:
+    def of(cls, stored: Mapping[str, Any]) -> BreakGlassGrant:
         tuples = {name: None if stored[name] is None else tuple(stored[name]) for name in ("streams", "fields")}
         return cls(**{**stored, **tuples})
 

@@ -1,4 +1,4 @@
-"""`status()` (T11): a stream's events folded into what a person asks first. Bounded, whatever the stream's length."""
+"""`status()` (T11): a summary of a stream's events. Its size is bounded, whatever the stream's length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Emission over HTTP, apart from the other doors: they need not import what it takes to emit."""
+"""Emitting over HTTP. It is apart from the other doors, so that they need not import what emitting needs."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from millrace.streams.domain.errors import as_sdk_error
 
 if TYPE_CHECKING:
     from millrace.streams.application.diagnostics import AuditLedger, Diagnostics
-    from millrace.streams.application.markers import Markers
+    from millrace.streams.application.markers import ManageMarkers
     from millrace.streams.application.poll import Poll
     from millrace.streams.application.runtime_access import Negotiate
     from millrace.streams.application.runtime_status import RuntimeStatus
@@ -48,12 +48,12 @@ def status(fold: RuntimeStatus, request: Request) -> Response:
     return Response(to_json(fold(identity, request.path("runtime_id"), rebuild=rebuild)))
 
 
-def create_marker(markers: Markers, request: Request) -> Response:
+def create_marker(markers: ManageMarkers, request: Request) -> Response:
     identity = request.identity()
     return Response(to_json(markers.create(identity, request.path("runtime_id"), request.json())))
 
 
-def list_markers(markers: Markers, request: Request) -> Response:
+def list_markers(markers: ManageMarkers, request: Request) -> Response:
     identity = request.identity()
     request.only_query("cursor", "max", "topic_id")
     page = markers.list(
@@ -66,13 +66,13 @@ def list_markers(markers: Markers, request: Request) -> Response:
     return Response(to_json(page))
 
 
-def move_marker(markers: Markers, request: Request) -> Response:
+def move_marker(markers: ManageMarkers, request: Request) -> Response:
     identity = request.identity()
     runtime_id, marker_id = request.path("runtime_id"), request.path("marker_id")
     return Response(to_json(markers.move(identity, runtime_id, marker_id, request.json())))
 
 
-def delete_marker(markers: Markers, request: Request) -> Response:
+def delete_marker(markers: ManageMarkers, request: Request) -> Response:
     identity = request.identity()
     request.only_query("expected_revision")
     runtime_id, marker_id = request.path("runtime_id"), request.path("marker_id")

@@ -1,4 +1,4 @@
-"""Submit: a request of the sync contract. Good items are committed, bad ones refused, each gets one result."""
+"""Submit: commit the good items of a request and refuse the bad ones. Each item gets one result."""
 
 from __future__ import annotations
 

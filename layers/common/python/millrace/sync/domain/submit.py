@@ -75,7 +75,7 @@ def check_item(item: Mapping[str, Any], identity: Identity, profile: str) -> Dra
     if client_id is not None and not isinstance(client_id, str):
         errors.append(_error("client_id", f"must be a string, not {kind_of(client_id)}"))
     if errors:
-        return Refusal(VALIDATION_FAILED, _told(errors))
+        return Refusal(VALIDATION_FAILED, _first_errors(errors))
     if client_id not in (None, identity.client_id):
         return Refusal(FORBIDDEN, [_error("client_id", "is not the client this token was issued to")])
     foreign = [index for index, name in enumerate(partitions) if not identity.reaches(name)]
@@ -84,7 +84,7 @@ def check_item(item: Mapping[str, Any], identity: Identity, profile: str) -> Dra
     return _draft(item["id"], partitions, event, meta)
 
 
-def _told(errors: Errors) -> Errors:
+def _first_errors(errors: Errors) -> Errors:
     """Enough of them to act on; one item's errors must not fill the answer."""
     more = len(errors) - MAX_ERRORS
     return errors if more <= 0 else [*errors[:MAX_ERRORS], _error("item", f"has {more} more errors")]

@@ -1,4 +1,4 @@
-"""Batch reads and writes that see to DynamoDB's unprocessed rest."""
+"""Batch reads and writes in DynamoDB. What DynamoDB left unprocessed is sent again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Key text that functions without tables need too; imports nothing."""
+"""Reads keys of the log's stream. It imports nothing, because functions without tables use it too."""
 
 
 def ledger_of(bucket_key: str) -> str:

@@ -1,4 +1,4 @@
-"""Connections in DynamoDB: one item a socket, which forgets itself some time after a socket can no longer be open."""
+"""Connections in DynamoDB: one item per socket, which expires some time after the socket must have been closed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subscriptions in DynamoDB: an item per partition, so that finding them costs by what is found.
+"""Subscriptions in DynamoDB: an item per partition, so that only those that are found cost reads.
 
 Beside them, under the connection's own key, an item that lists where they are, written first and deleted last.
 """

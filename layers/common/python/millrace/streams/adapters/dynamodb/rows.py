@@ -14,7 +14,7 @@ from millrace.ledger.adapters.aws_errors import applied, condition_failed, trans
 from millrace.ledger.adapters.dynamodb.state import query_all
 from millrace.ledger.domain.names import Ledger, join_key, split_key
 from millrace.ledger.domain.page import Draft
-from millrace.streams.ports import Announcement, Intent, Row
+from millrace.streams.ports import Announcement, Intent, VersionedRow
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -27,13 +27,13 @@ class DynamoRows:
     client: DynamoDBClient
     table: str
 
-    def get(self, group: str, key: str) -> Row | None:
+    def get(self, group: str, key: str) -> VersionedRow | None:
         with translated():
             answer = self.client.get_item(TableName=self.table, Key=_key(group, key), ConsistentRead=True)
         item = answer.get("Item")
         return None if item is None else _row(item)
 
-    def put(self, group: str, key: str, row: Row) -> Row | None:
+    def put(self, group: str, key: str, row: VersionedRow) -> VersionedRow | None:
         condition = "attribute_not_exists(p)" if row.version == 1 else "v = :before"
         values = {} if row.version == 1 else {"ExpressionAttributeValues": {":before": {"N": str(row.version - 1)}}}
         with translated():
@@ -49,7 +49,7 @@ class DynamoRows:
                 if not condition_failed(error):
                     raise
                 item: Any = error.response.get("Item")
-                return _row(item) if item else Row(0, {}, "")
+                return _row(item) if item else VersionedRow(0, {}, "")
         return None
 
     def settle(self, group: str, key: str, version: int) -> None:
@@ -63,8 +63,8 @@ class DynamoRows:
             )
         )
 
-    def page(self, group: str, after: str, limit: int) -> Sequence[tuple[str, Row]]:
-        found: list[tuple[str, Row]] = []
+    def page(self, group: str, after: str, limit: int) -> Sequence[tuple[str, VersionedRow]]:
+        found: list[tuple[str, VersionedRow]] = []
         asked: dict[str, Any] = {"KeyConditionExpression": "p = :p", "ExpressionAttributeValues": {":p": {"S": group}}}
         if after:
             asked["KeyConditionExpression"] += " AND s > :after"
@@ -106,7 +106,7 @@ def _intent_key(intent: Intent) -> dict[str, Any]:
     return _key(_shard(zlib.crc32(name.encode()) % INTENT_SHARDS), name)
 
 
-def _item(row: Row) -> dict[str, Any]:
+def _item(row: VersionedRow) -> dict[str, Any]:
     item: dict[str, Any] = {
         "v": {"N": str(row.version)},
         "n": {"S": row.nonce},
@@ -128,7 +128,7 @@ def _item(row: Row) -> dict[str, Any]:
     return item
 
 
-def _row(item: Any) -> Row:
+def _row(item: Any) -> VersionedRow:
     pending = None
     if "a" in item:
         announcement = item["a"]["M"]
@@ -136,4 +136,4 @@ def _row(item: Any) -> Row:
         draft = Draft(announcement["i"]["S"], bytes(announcement["h"]["B"]), bytes(announcement["b"]["B"]))
         pending = Announcement(ledger, draft, announcement["c"]["S"])
     trail = tuple(nonce["S"] for nonce in item.get("w", {"L": []})["L"])
-    return Row(int(item["v"]["N"]), json.loads(item["d"]["S"]), item["n"]["S"], pending, trail)
+    return VersionedRow(int(item["v"]["N"]), json.loads(item["d"]["S"]), item["n"]["S"], pending, trail)

@@ -11,9 +11,9 @@ from millrace.ledger.adapters.aws_errors import applied, translated
 from millrace.ledger.adapters.dynamodb.state import query_all, registered
 from millrace.ledger.domain.names import Ledger, join_key
 from millrace.ledger.ports import Together
-from millrace.streams.domain.grant import Grant
+from millrace.streams.domain.grant import BreakGlassGrant
 from millrace.streams.domain.negotiate import Negotiated
-from millrace.streams.ports import Runtime
+from millrace.streams.ports import RuntimeState
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -30,13 +30,13 @@ class DynamoRuntimes:
     together: Together
     clock: Callable[[], int]
 
-    def load(self, tenant: str, runtime_id: str) -> Runtime:
+    def load(self, tenant: str, runtime_id: str) -> RuntimeState:
         return self._since(tenant, runtime_id, self.clock())
 
-    def grants(self, tenant: str, runtime_id: str) -> Sequence[Grant]:
+    def grants(self, tenant: str, runtime_id: str) -> Sequence[BreakGlassGrant]:
         return self._since(tenant, runtime_id, 0).grants
 
-    def _since(self, tenant: str, runtime_id: str, ms: int) -> Runtime:
+    def _since(self, tenant: str, runtime_id: str, ms: int) -> RuntimeState:
         negotiated, grants = None, []
         items = query_all(self.client, self.table, _runtime(tenant, runtime_id), since=f"{GRANT}{ms:015d}")
         for item in items:
@@ -44,13 +44,13 @@ class DynamoRuntimes:
             if item["s"]["S"] == NEGOTIATED:
                 negotiated = Negotiated.of(content)
             else:
-                grants.append(Grant.of(content))
-        return Runtime(negotiated, grants)
+                grants.append(BreakGlassGrant.of(content))
+        return RuntimeState(negotiated, grants)
 
     def negotiate(self, tenant: str, runtime_id: str, negotiated: Negotiated) -> None:
         self._put(tenant, runtime_id, NEGOTIATED, negotiated.stored())
 
-    def put_grant(self, tenant: str, grant: Grant) -> None:
+    def put_grant(self, tenant: str, grant: BreakGlassGrant) -> None:
         self._put(tenant, grant.runtime_id, f"{GRANT}{grant.expires_ms:015d}#{grant.id}", grant.stored())
 
     def mark(self, stream: Ledger, subscription: str) -> bool:
