@@ -1,4 +1,4 @@
-"""The emulator's own process: MiniStack with four of its habits changed. Started by `local.emulator` only."""
+"""The emulator's own process: MiniStack with three of its habits changed. Started by `local.emulator` only."""
 
 import os
 import signal
@@ -8,7 +8,6 @@ from typing import Any
 
 from ministack.app import main
 from ministack.core import lambda_runtime
-from ministack.services import lambda_svc
 
 # After every call the emulator waits 50 ms for log lines that may still come. Ours have arrived by then: a call
 # takes 8 ms instead of 58 ms with these, and a late line is kept and shown with the next call.
@@ -46,20 +45,6 @@ def contain_failures() -> None:
     lambda_runtime.Worker.invoke = contained
 
 
-def serve_groups_side_by_side() -> None:
-    """One message a batch cannot mix groups, so the groups of a FIFO queue need not wait for each other.
-
-    The emulator runs one batch of a FIFO queue at a time, whatever its size: a slow target would hold up the others.
-    """
-    concurrency = lambda_svc._sqs_esm_concurrency  # noqa: SLF001
-
-    def grouped(esm: Any, function: Any, config: Any, queue: Any = None) -> Any:
-        alone = esm.get("BatchSize") == 1
-        return concurrency(esm, function, config, None if alone else queue)
-
-    lambda_svc._sqs_esm_concurrency = grouped  # noqa: SLF001
-
-
 def end_with_parent() -> None:
     """Whoever started us holds the other end of our standard input: when it closes, its holder is gone."""
     sys.stdin.read()
@@ -69,7 +54,6 @@ def end_with_parent() -> None:
 if __name__ == "__main__":
     shorten_log_wait()
     contain_failures()
-    serve_groups_side_by_side()
     threading.Thread(target=end_with_parent, daemon=True).start()
     try:
         main()
