@@ -1,4 +1,4 @@
-"""The emulator's own process: MiniStack with five of its habits changed. Started by `local.emulator` only."""
+"""The emulator's own process: MiniStack with four of its habits changed. Started by `local.emulator` only."""
 
 import compileall
 import hashlib
@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 
 from ministack.app import main
 from ministack.core import lambda_runtime
-from ministack.services import lambda_svc
 
 # After every call the emulator waits 50 ms for log lines that may still come. Ours have arrived by then: a call
 # takes 8 ms instead of 58 ms with these, and a late line is kept and shown with the next call.
@@ -52,20 +51,6 @@ def contain_failures() -> None:
     lambda_runtime.Worker.invoke = contained
 
 
-def serve_groups_side_by_side() -> None:
-    """One message a batch cannot mix groups, so the groups of a FIFO queue need not wait for each other.
-
-    The emulator runs one batch of a FIFO queue at a time, whatever its size: a slow target would hold up the others.
-    """
-    concurrency = lambda_svc._sqs_esm_concurrency  # noqa: SLF001
-
-    def grouped(esm: Any, function: Any, config: Any, queue: Any = None) -> Any:
-        alone = esm.get("BatchSize") == 1
-        return concurrency(esm, function, config, None if alone else queue)
-
-    lambda_svc._sqs_esm_concurrency = grouped  # noqa: SLF001
-
-
 class LayerOnce(zipfile.ZipFile):
     """A layer's archive, of which every process gets a link to the one unpacked copy."""
 
@@ -91,7 +76,7 @@ class LayerOnce(zipfile.ZipFile):
 def unpack_layers_once() -> None:
     """Lambda shows a layer to every process of a function; the emulator unpacks, and Python compiles, it for each.
 
-    That took half of what starting one costs, and most of it in the emulator's own process, where all else waits.
+    That took a fifth of what starting one costs, and most of it in the emulator's own process, where all else waits.
     """
     if lambda_runtime.zipfile is not zipfile:
         print("MiniStack no longer unpacks with zipfile; leaving it alone.", file=sys.stderr)
@@ -109,7 +94,6 @@ def end_with_parent() -> None:
 if __name__ == "__main__":
     shorten_log_wait()
     contain_failures()
-    serve_groups_side_by_side()
     unpack_layers_once()
     threading.Thread(target=end_with_parent, daemon=True).start()
     try:

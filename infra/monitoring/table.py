@@ -170,7 +170,7 @@ QUEUES = (
         f"{CHECK_ALARMS} Nothing is lost.",
     ),
     Alarm(
-        queue("deliver", fifo=True),
+        queue("deliver"),
         replace(QUEUE_LAG, threshold=900),
         "A message for the function deliver has waited for 15 minutes.",
         "Find the targets that wait: has_due in GET /v1/delivery/status. "
@@ -207,9 +207,9 @@ QUEUES = (
         f"{READ_ITS_LOG} {SWEEP_REPEATS}",
     ),
     Alarm(
-        dead_letters("deliver", fifo=True),
+        dead_letters("deliver"),
         DEAD_LETTERS,
-        "The function deliver failed three times on the same message.",
+        "The function deliver failed ten times on the same message.",
         f"{READ_ITS_LOG} {SWEEP_REPEATS}",
     ),
     Alarm(

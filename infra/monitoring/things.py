@@ -23,13 +23,13 @@ def table(name: str) -> Thing:
     return Thing(name, "AWS/DynamoDB", {"TableName": f"${{Hub}}-{name}"})
 
 
-def queue(name: str, *, fifo: bool = False) -> Thing:
-    return Thing(name, "AWS/SQS", {"QueueName": f"${{Hub}}-{name}" + (".fifo" if fifo else "")})
+def queue(name: str) -> Thing:
+    return Thing(name, "AWS/SQS", {"QueueName": f"${{Hub}}-{name}"})
 
 
-def dead_letters(name: str, *, fifo: bool = False) -> Thing:
+def dead_letters(name: str) -> Thing:
     """The queue of what a function or a queue of this name gave up."""
-    return Thing(name, "AWS/SQS", queue(f"{name}-dead-letters", fifo=fifo).dimensions)
+    return Thing(name, "AWS/SQS", queue(f"{name}-dead-letters").dimensions)
 
 
 HTTP_API = Thing("http", "AWS/ApiGateway", {"ApiId": "${HttpApiId}"})

@@ -159,10 +159,29 @@ class OpenCounts(Closed):
     terminal_failed: int
 
 
+class DueLedger(Closed):
+    contract: str
+    scope: str
+
+
+class DrainModel(Closed):
+    """The drain that serves a target. It renews its lease every few seconds until it is done."""
+
+    holder: Annotated[str, Field(description="An id of this drain alone.")]
+    since_ms: int
+    until_ms: Annotated[int, Field(description="When its lease ends unless it is renewed.")]
+
+
 class TargetStatus(TargetModel):
     delivered_count: int
     deliveries: OpenCounts
-    has_due: Annotated[bool, Field(description="Whether a visit is due now.")]
+    has_due: Annotated[bool, Field(description="Whether a visit is due now, or a drain is at work or has died.")]
+    due: Annotated[list[DueLedger], Field(description="Some of the ledgers for which a visit is due.")]
+    drain: Annotated[DrainModel | None, Field(description="Who drains the target, since when.")]
+    stuck: Annotated[
+        Literal["drain_died"] | None,
+        Field(description="`drain_died`: a drain ended without giving its lease back; another goes on in seconds."),
+    ]
 
 
 class QueueCounts(Closed):

@@ -62,7 +62,7 @@ LISTED: Mapping[str, str] = {
     "retention": f"{LOGGER}\n{TOKENS}\n{LAKE}\nwiring.set_retention()\n{SECRET}",
     "ingest": f"{LOGGER}\n{TOKENS}\n{DELIVERY}\nwiring.ingest()\n{SECRET}",
     "targets": f"{LOGGER}\n{TOKENS}\n{DELIVERY}\nwiring.targets()\nwiring.status()\n{SECRET}",
-    "deliver": f"{LOGGER}\nobserve._metrics()\n{DELIVERY}\nwiring.deliver(lambda: True, lambda: True)",
+    "deliver": f"{LOGGER}\nobserve._metrics()\n{DELIVERY}\nwiring.deliver(lambda: True)",
     "remind": f"{LOGGER}\n{DELIVERY}\nwiring.remind_targets(lambda: True)",
 }
 FIRST_REQUEST: Mapping[str, str] = {

@@ -44,13 +44,14 @@ class Table:
 
     def put_item(self, **put: Any) -> Any:
         self._check(_key(put["Item"]), put)
+        old = self.items.get(_key(put["Item"]))
         self.items[_key(put["Item"])] = dict(put["Item"])
-        return {}
+        return {"Attributes": old} if old and put.get("ReturnValues") == "ALL_OLD" else {}
 
     def delete_item(self, *, Key: Item, **more: Any) -> Any:
         self._check(_key(Key), more)
-        self.items.pop(_key(Key), None)
-        return {}
+        old = self.items.pop(_key(Key), None)
+        return {"Attributes": old} if old and more.get("ReturnValues") == "ALL_OLD" else {}
 
     def update_item(self, **update: Any) -> Any:
         key, values = _key(update["Key"]), update["ExpressionAttributeValues"]
@@ -64,6 +65,8 @@ class Table:
             "SET c = :c, bd = :d REMOVE b, bm": ({"c": ":c", "bd": ":d"}, ("b", "bm")),
             "SET b = :b, bd = :d, bm = :m": ({"b": ":b", "bd": ":d", "bm": ":m"}, ()),
             "SET w = :w": ({"w": ":w"}, ()),
+            "SET u = :until": ({"u": ":until"}, ()),
+            "SET a = :asked": ({"a": ":asked"}, ()),
         }[expression]
         item.update({attribute: values[name] for attribute, name in sets.items()})
         for attribute in removes:
@@ -90,6 +93,10 @@ class Table:
             "attribute_not_exists(p)": lambda: there is None,
             "attribute_exists(p)": lambda: there is not None,
             "attribute_not_exists(v)": lambda: there is None or "v" not in there,
+            "attribute_not_exists(p) OR u <= :now": lambda: (
+                there is None or int(there["u"]["N"]) <= int(values[":now"]["N"])
+            ),
+            "h = :holder": lambda: there is not None and there.get("h") == values[":holder"],
             "n = :before": lambda: there is not None and there.get("n") == values[":before"],
             "v = :expected": lambda: there is not None and there.get("v") == values[":expected"],
             "attribute_not_exists(v) OR v < :to": lambda: (
@@ -97,7 +104,10 @@ class Table:
             ),
         }[request.get("ConditionExpression")]
         if not holds():
-            raise ClientError({"Error": {"Code": code}}, "write")
+            response: Any = {"Error": {"Code": code}}
+            if there and "ReturnValuesOnConditionCheckFailure" in request:
+                response["Item"] = dict(there)
+            raise ClientError(response, "write")
 
 
 def _key(item: Item) -> tuple[str, str]:

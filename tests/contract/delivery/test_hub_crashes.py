@@ -158,7 +158,7 @@ def _finish(world: HubWorld, receiver: Moody, schedule: Schedule, ids: list[str]
             agenda.note(A, [JOURNAL.name])
         for found in world.deliveries.find("a", Status.TERMINAL_FAILED, limit=100):
             Retry(world.deliveries, world.journal, world.clock)("a", found.event_id)
-        if agenda.has_due(A, world.clock()):
+        if agenda.due(A, world.clock(), 1):
             ledger = world.again()
             Dispatch(ledger, world.states, world.clock, lambda: 0.5, schedule)(A, receiver)
         if delivered(world) == set(ids):

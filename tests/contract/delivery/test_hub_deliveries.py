@@ -230,13 +230,13 @@ def test_each_ledger_has_its_own_order_and_a_due_one_is_visited_without_being_ru
     world_drain(world, receiver)
     assert receiver.offered == [["e1", "e2"], ["o1", "o2"]], "a transient event holds its own ledger only"
     agenda = DynamoAgenda(world.hub.runs)
-    assert not agenda.has_due(A, world.clock())
+    assert not agenda.due(A, world.clock(), 1)
     world.clock.ahead(HOUR)
-    assert agenda.has_due(A, world.clock())
+    assert agenda.due(A, world.clock(), 1)
     world.again()
     world_drain(world, receiver)
     assert receiver.offered[2:] == [["e1"]]
-    assert not agenda.has_due(A, world.clock() + HOUR)
+    assert not agenda.due(A, world.clock() + HOUR, 1)
 
 
 def test_a_ledger_the_target_hears_of_no_more_is_not_visited(world: HubWorld) -> None:
@@ -248,7 +248,7 @@ def test_a_ledger_the_target_hears_of_no_more_is_not_visited(world: HubWorld) ->
     ledger.hears = lambda _: False
     world_drain(world, receiver)
     assert (receiver.sent, ledger.unfinished) == ([], set())
-    assert not DynamoAgenda(world.hub.runs).has_due(A, world.clock())
+    assert not DynamoAgenda(world.hub.runs).due(A, world.clock(), 1)
 
 
 def test_more_visits_than_are_read_at_once_are_all_made(world: HubWorld, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,7 +259,7 @@ def test_more_visits_than_are_read_at_once_are_all_made(world: HubWorld, monkeyp
         JOURNAL.name,
         *(f"delivery#{TENANT}#{n}" for n in range(2, 5)),
     ]
-    assert not DynamoAgenda(world.hub.runs).has_due(A, world.clock())
+    assert not DynamoAgenda(world.hub.runs).due(A, world.clock(), 1)
 
 
 def test_a_target_that_begins_in_an_empty_ledger_gets_its_first_event(world: HubWorld) -> None:

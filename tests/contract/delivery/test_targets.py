@@ -10,14 +10,18 @@ from moto import mock_aws
 
 from millrace.delivery.adapters.dynamodb.agenda import DynamoAgenda
 from millrace.delivery.adapters.dynamodb.directory import DynamoDirectory, DynamoTargetStates
+from millrace.delivery.adapters.dynamodb.drains import DynamoDrains
 from millrace.delivery.adapters.dynamodb.positions import DynamoPositions
 from millrace.delivery.adapters.dynamodb.runs import Runs
+from millrace.delivery.adapters.memory.drains import MemoryDrains
 from millrace.delivery.adapters.memory.targets import MemoryAgenda, MemoryDirectory, MemoryPositions, MemorySecrets
 from millrace.delivery.adapters.target_secrets import SealedSecrets
 from millrace.delivery.domain.circuit import Circuit
+from millrace.delivery.domain.drains import Drain
 from millrace.delivery.domain.hub_targets import HubTarget, SecretsLost, check_target
 from millrace.delivery.domain.targets import Blocked, TargetState
 from millrace.delivery.ports.deliveries import TargetStates
+from millrace.delivery.ports.drains import Drains, Taken
 from millrace.delivery.ports.targets import Agenda, Directory, Kept, Position, Positions, Secrets
 from millrace.delivery.receivers.registry import RECEIVERS
 from millrace.ledger.adapters.keyring import StagedKeys
@@ -31,13 +35,14 @@ class Stores:
     states: TargetStates
     positions: Positions
     agenda: Agenda
+    drains: Drains
 
 
 @pytest.fixture(params=["memory", "moto", "embedded"])
 def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
     if request.param == "memory":
         directory = MemoryDirectory()
-        yield Stores(directory, directory.states, MemoryPositions(), MemoryAgenda())
+        yield Stores(directory, directory.states, MemoryPositions(), MemoryAgenda(), MemoryDrains())
     elif request.param == "moto":
         with mock_aws():
             yield on_dynamodb(None)
@@ -49,7 +54,13 @@ def on_dynamodb(endpoint: str | None) -> Stores:
     client = client_for(endpoint)
     runs = Runs(client, make_table(client, "Delivery"), in_turn)
     directory = DynamoDirectory(client, runs.table)
-    return Stores(directory, DynamoTargetStates(directory), DynamoPositions(runs, MemoryState()), DynamoAgenda(runs))
+    return Stores(
+        directory,
+        DynamoTargetStates(directory),
+        DynamoPositions(runs, MemoryState()),
+        DynamoAgenda(runs),
+        DynamoDrains(client, runs.table),
+    )
 
 
 def target(id_: str, tenant: str = "acme", **more: object) -> HubTarget:
@@ -119,11 +130,11 @@ def test_a_position_is_put_and_never_moved_back(stores: Stores) -> None:
 
 def test_a_noted_visit_is_due_at_once(stores: Stores) -> None:
     one, other = target("a").target(), target("b").target()
-    assert not stores.agenda.has_due(one, 10**12)
+    assert not stores.agenda.due(one, 10**12, 1)
     stores.agenda.note(one, ["sync#acme#demo"])
     stores.agenda.note(one, ["sync#acme#demo", "sync#acme#other"])
-    assert stores.agenda.has_due(one, 0)
-    assert not stores.agenda.has_due(other, 10**12)
+    assert stores.agenda.due(one, 0, 1)
+    assert not stores.agenda.due(other, 10**12, 1)
 
 
 @pytest.fixture(params=["memory", "sealed"])
@@ -150,3 +161,44 @@ def test_what_is_sealed_shows_nothing_and_outlives_one_rotation() -> None:
     assert SealedSecrets(staged("second", "first")).open("acme#a", sealed) == "whsec_secret"
     with pytest.raises(SecretsLost):
         SealedSecrets(staged("third", "second")).open("acme#a", sealed)
+
+
+def test_one_drain_of_a_target_lives_at_a_time(stores: Stores) -> None:
+    """D6"""
+    first, second = Drain("acme", "a", "h1", 100, 200), Drain("acme", "a", "h2", 150, 250)
+    assert stores.drains.take(first, 100) == Taken(True)
+    assert stores.drains.take(second, 199) == Taken(False, first)
+    assert stores.drains.take(replace(second, target_id="b"), 150) == Taken(True), "another target is free"
+    assert stores.drains.take(replace(second, tenant="other"), 150) == Taken(True)
+    longer = replace(first, until_ms=300)
+    assert stores.drains.renew(longer)
+    assert not stores.drains.renew(replace(second, until_ms=400))
+    assert stores.drains.take(second, 299) == Taken(False, longer)
+    assert [drain.target_id for drain in stores.drains.of("acme")] == ["a", "b"]
+    assert stores.drains.of("acme")[0] == longer
+    assert stores.drains.of("ac") == []
+
+
+def test_a_lease_that_ended_is_taken_and_its_holder_has_no_say_any_more(stores: Stores) -> None:
+    first, second = Drain("acme", "a", "h1", 100, 200), Drain("acme", "a", "h2", 200, 300)
+    stores.drains.take(first, 100)
+    assert stores.drains.ask(first)
+    assert stores.drains.take(second, 200) == Taken(True, first), "and it says whose it was"
+    assert not stores.drains.renew(replace(first, until_ms=900))
+    assert not stores.drains.ask(first)
+    assert not stores.drains.end(first)
+    assert stores.drains.of("acme") == [second]
+    assert stores.drains.end(second) is False, "what was asked of a dead one was asked of nobody"
+    assert stores.drains.of("acme") == []
+    assert not stores.drains.renew(second)
+
+
+def test_who_ends_hears_that_somebody_asked_for_more(stores: Stores) -> None:
+    drain = Drain("acme", "a", "h1", 100, 200)
+    stores.drains.take(drain, 100)
+    assert stores.drains.ask(drain)
+    assert stores.drains.renew(replace(drain, until_ms=300))
+    assert stores.drains.end(drain) is True
+    assert not stores.drains.ask(drain)
+    assert stores.drains.take(drain, 150) == Taken(True)
+    assert stores.drains.end(drain) is False

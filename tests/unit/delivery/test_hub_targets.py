@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
+from millrace.delivery.adapters.hub_receivers import Guarded
+from millrace.delivery.adapters.memory.drains import MemoryDrains
 from millrace.delivery.adapters.memory.targets import (
     MemoryAgenda,
     MemoryDirectory,
@@ -22,6 +25,7 @@ from millrace.delivery.application.lag import Lag, SweepTargets
 from millrace.delivery.application.manage_targets import ManageTargets
 from millrace.delivery.application.wake_targets import RemindTargets, WakeTargets
 from millrace.delivery.domain.circuit import Circuit
+from millrace.delivery.domain.drains import Drain
 from millrace.delivery.domain.events import captured
 from millrace.delivery.domain.families import Family
 from millrace.delivery.domain.hub_targets import SecretSet
@@ -70,6 +74,7 @@ class Hub:
     directory: MemoryDirectory = field(default_factory=MemoryDirectory)
     positions: MemoryPositions = field(default_factory=MemoryPositions)
     agenda: MemoryAgenda = field(default_factory=MemoryAgenda)
+    drains: MemoryDrains = field(default_factory=MemoryDrains)
     wakes: MemoryWakes = field(default_factory=MemoryWakes)
     secrets: MemorySecrets = field(default_factory=MemorySecrets)
 
@@ -255,12 +260,19 @@ def test_a_reminder_wakes_those_with_a_visit_due_that_can_be_tried(hub: Hub) -> 
     hub.fare(TargetState(Circuit(5, hub.clock() + 1)), "open")
     hub.fare(TargetState(paused_why="gone"), "gone")
     hub.wakes.sent.clear()
-    remind = RemindTargets(hub.directory, hub.agenda, hub.wakes, hub.clock, lambda: True)
+    remind = RemindTargets(hub.directory, hub.agenda, hub.drains, hub.wakes, hub.clock, lambda: True)
     assert remind(Failures()) == 1
     assert hub.wakes.sent == [Wake("acme", "due")]
     hub.clock.ahead(1)
     remind(Failures())
     assert hub.wakes.sent[1:] == [Wake("acme", "due"), Wake("acme", "open")]
+    hub.wakes.sent.clear()
+    hub.agenda.visits.clear()
+    hub.drains.take(Drain("acme", "idle", "h", 0, hub.clock() + 1), hub.clock())
+    assert remind(Failures()) == 0, "a drain that lives needs no reminder"
+    hub.clock.ahead(1)
+    assert remind(Failures()) == 1
+    assert hub.wakes.sent == [Wake("acme", "idle")], "one that died does"
 
 
 def test_a_sweep_finds_what_nobody_rang_for_even_within_a_page(hub: Hub) -> None:
@@ -333,11 +345,14 @@ class Drains:
             hub.directory.states,
             hub.agenda,
             hub.lag,
+            hub.drains,
             hub.wakes,
             self._ledger,
-            lambda _: self.receiver,
+            lambda _, may_send: Guarded(self.receiver, may_send),
+            lambda _: nullcontext(),
             hub.clock,
             lambda: 0.0,
+            lambda: "me",
             lambda: self.has_time,
             Schedule(),
         )(wake)
@@ -365,16 +380,16 @@ RUNG = Wake("acme", "a", (TEAM,))
 
 
 def test_a_wake_up_drains_the_ledgers_it_names(drains: Drains) -> None:
-    assert drains(RUNG).complete
+    assert drains(RUNG).drained.complete
     assert drains.receiver.sent == ["e1", "e2"]
     assert drains.hub.agenda.visits == set()
     assert drains.hub.wakes.sent == []
 
 
 def test_a_target_that_is_gone_or_paused_is_not_drained(drains: Drains) -> None:
-    assert drains(Wake("acme", "nobody", (TEAM,))) is None
+    assert drains(Wake("acme", "nobody", (TEAM,))).drained is None
     drains.hub.put(paused=True)
-    assert drains(RUNG) is None
+    assert drains(RUNG).drained is None
     assert drains.receiver.sent == []
 
 
@@ -426,8 +441,8 @@ def test_a_storage_failure_leaves_a_note_and_is_told(drains: Drains) -> None:
             raise Unavailable("Storage did not answer.")
 
     drains.receiver = Failing()
-    with pytest.raises(Unavailable):
-        drains(RUNG)
+    assert drains(RUNG).failed.message == "Storage did not answer."
+    assert drains.hub.drains.of("acme") == [], "its lease is given back"
     assert drains.hub.agenda.visits == {("acme#a", 0, TEAM)}
 
 

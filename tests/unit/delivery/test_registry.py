@@ -67,10 +67,8 @@ def on_hub(clock: Callable[[], int], **given: Any) -> DeliveryReceiver:
     target = check_target("acme", "t", {"sources": SOURCES, **given}, None, 0, kinds=RECEIVERS, loopback=True)
     kept, secrets = SecretSet().changed(given, 0), MemorySecrets()
     check_secrets(RECEIVERS[target.kind], given, kept)
-    receivers = HubReceivers(
-        kinds=RECEIVERS, secrets=secrets, outbound=Outbound, clock=clock, has_time=lambda: True, loopback=True
-    )
-    return receivers(replace(target, sealed=secrets.seal(target.key, kept.text())))
+    receivers = HubReceivers(kinds=RECEIVERS, secrets=secrets, outbound=Outbound, clock=clock, loopback=True)
+    return receivers(replace(target, sealed=secrets.seal(target.key, kept.text())), lambda: True)
 
 
 def texts(target: LocalTarget) -> list[Any]:

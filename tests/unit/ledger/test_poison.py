@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from millrace.delivery.adapters.memory.drains import MemoryDrains
 from millrace.delivery.adapters.memory.targets import MemoryAgenda, MemoryDirectory, MemoryPositions, MemoryWakes
 from millrace.delivery.adapters.wakes import SqsWakes, body_of, wake_of
 from millrace.delivery.application.lag import Lag, SweepTargets
@@ -116,16 +117,16 @@ def test_a_reminder_reaches_every_other_tenant_and_target() -> None:
     for tenant in "uv":
         agenda.note(directory.of(tenant)[0].target.target(), [GOOD])
     failures = Failures()
-    assert RemindTargets(directory, agenda, wakes, lambda: 1, lambda: True)(failures) == 1
+    assert RemindTargets(directory, agenda, MemoryDrains(), wakes, lambda: 1, lambda: True)(failures) == 1
     assert wakes.sent == [Wake("v", "a")]
     assert [failure.subject for failure in failures.found] == ["t", "u#a"]
 
 
 class PoisonedAgenda(MemoryAgenda):
-    def has_due(self, target: Any, now_ms: int) -> bool:
+    def due(self, target: Any, now_ms: int, limit: int) -> Sequence[str]:
         if target.id == "u#a":
             raise Poison
-        return MemoryAgenda.has_due(self, target, now_ms)
+        return MemoryAgenda.due(self, target, now_ms, limit)
 
 
 def test_a_sweep_of_targets_reaches_every_other_tenant() -> None:
@@ -180,7 +181,7 @@ def test_whatever_a_ledger_is_called_its_ring_and_its_wake_up_pass_the_queue(nam
     assert sorted(rung_for(body).name for body in queue.sent) == sorted({name, GOOD})
     queue.sent.clear()
     wake = Wake("t\uffff", "target\x00", (name,))
-    SqsWakes(queue, "url", lambda: "id").send([wake])
+    SqsWakes(queue, "url").send([wake])
     assert [wake_of(body) for body in queue.sent] == [wake]
 
 

@@ -105,8 +105,7 @@ def deployment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setenv("SOCKET_API_ID", "def456")
         monkeypatch.setenv("SOCKET_STAGE", "live")
         monkeypatch.setenv("DELIVERY_TABLE", tables.delivery)
-        fifo = sqs.create_queue(QueueName="DELIVER.fifo", Attributes={"FifoQueue": "true"})
-        monkeypatch.setenv("DELIVER_QUEUE_URL", fifo["QueueUrl"])
+        monkeypatch.setenv("DELIVER_QUEUE_URL", sqs.create_queue(QueueName="DELIVER")["QueueUrl"])
         monkeypatch.setattr(bearer, "tokens", Trusting)
         yield
         forget_wiring()

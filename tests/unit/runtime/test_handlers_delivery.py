@@ -45,7 +45,7 @@ def answer(name: str, event: dict[str, Any], status: int = 200) -> Any:
 
 def woken() -> list[dict[str, Any]]:
     sqs = boto3.client("sqs", region_name="us-east-1")
-    url = sqs.get_queue_url(QueueName="DELIVER.fifo")["QueueUrl"]
+    url = sqs.get_queue_url(QueueName="DELIVER")["QueueUrl"]
     received = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", [])
     for message in received:
         sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from millrace.delivery.adapters.dynamodb.agenda import DynamoAgenda
     from millrace.delivery.adapters.dynamodb.directory import DynamoDirectory, DynamoTargetStates
+    from millrace.delivery.adapters.dynamodb.drains import DynamoDrains
     from millrace.delivery.adapters.dynamodb.ledger import DynamoDeliveryLedger
     from millrace.delivery.adapters.dynamodb.listing import DynamoDeliveries
     from millrace.delivery.adapters.dynamodb.positions import DynamoPositions
@@ -83,6 +84,13 @@ def agenda() -> DynamoAgenda:
 
 
 @cache
+def drains() -> DynamoDrains:
+    from millrace.delivery.adapters.dynamodb.drains import DynamoDrains
+
+    return DynamoDrains(core.dynamodb(), setting("DELIVERY_TABLE"))
+
+
+@cache
 def secrets() -> SealedSecrets:
     from millrace.delivery.adapters.target_secrets import SealedSecrets
     from millrace.ledger.adapters.keyring import StagedKeys
@@ -98,7 +106,7 @@ def wakes() -> SqsWakes:
     from millrace.delivery.adapters.wakes import SqsWakes
     from millrace.runtime.clients import sqs_client
 
-    return SqsWakes(sqs_client(), setting("DELIVER_QUEUE_URL"), new_id)
+    return SqsWakes(sqs_client(), setting("DELIVER_QUEUE_URL"))
 
 
 @cache
@@ -182,6 +190,7 @@ def status() -> HubStatus:
         listing=deliveries(),
         positions=positions(),
         agenda=agenda(),
+        drains=drains(),
         log=core.log(),
         state=core.state(),
         heads=core.heads(),
@@ -201,6 +210,7 @@ def remind_targets(may_go_on: Callable[[], bool]) -> RemindTargets:
     return RemindTargets(
         directory=directory(),
         agenda=agenda(),
+        drains=drains(),
         wakes=wakes(),
         clock=core.now_ms,
         may_go_on=may_go_on,
@@ -227,7 +237,8 @@ def held_by_targets() -> HeldByTargets:
     return HeldByTargets(directory(), positions())
 
 
-def deliver(may_go_on: Callable[[], bool], has_time: Callable[[], bool]) -> Deliver:
+def deliver(has_time: Callable[[], bool]) -> Deliver:
+    from millrace.delivery.adapters.beats import beating
     from millrace.delivery.adapters.hub_receivers import HubReceivers
     from millrace.delivery.application.deliver import Deliver
     from millrace.delivery.domain.retry import Schedule
@@ -239,7 +250,6 @@ def deliver(may_go_on: Callable[[], bool], has_time: Callable[[], bool]) -> Deli
         secrets=secrets(),
         outbound=cache(partial(Forgiving, total_s=REQUEST_SECONDS)),
         clock=core.now_ms,
-        has_time=has_time,
         loopback=settings.loopback_targets(),
     )
     return Deliver(
@@ -247,11 +257,14 @@ def deliver(may_go_on: Callable[[], bool], has_time: Callable[[], bool]) -> Deli
         states=states(),
         agenda=agenda(),
         lag=lag(),
+        drains=drains(),
         wakes=wakes(),
         ledger=ledger,
         receiver=receivers,
+        beating=beating,
         clock=core.now_ms,
         random=random.SystemRandom().random,
-        may_go_on=may_go_on,
+        new_id=new_id,
+        has_time=has_time,
         schedule=Schedule(),
     )

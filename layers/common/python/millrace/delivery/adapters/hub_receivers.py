@@ -1,4 +1,4 @@
-"""From a hub's target to its receiver, with the secrets it needs and no more time than the function has left."""
+"""From a hub's target to its receiver, with the secrets it needs, as long as its drain may send."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from millrace.delivery.domain.addresses import Reach
 from millrace.delivery.domain.hub_targets import HubTarget, SecretSet
-from millrace.delivery.domain.outcomes import Answer, unreached
+from millrace.delivery.domain.outcomes import Answer, not_sent
 from millrace.delivery.domain.selection import Pick
 from millrace.delivery.domain.targets import Blocked
 from millrace.delivery.ports.deliveries import DeliveryReceiver
@@ -22,10 +22,9 @@ class HubReceivers:
     secrets: Secrets
     outbound: Callable[[Reach], Outgoing]
     clock: Callable[[], int]
-    has_time: Callable[[], bool]
     loopback: bool
 
-    def __call__(self, target: HubTarget) -> DeliveryReceiver:
+    def __call__(self, target: HubTarget, may_send: Callable[[], bool]) -> DeliveryReceiver:
         kind, now_ms = self.kinds[target.kind], self.clock()
         secrets = SecretSet.of(self.secrets.open(target.key, target.sealed))
         parts = Parts(
@@ -36,15 +35,15 @@ class HubReceivers:
             auth=secrets.auth,
             signing=secrets.signing_at(now_ms),
         )
-        return Hurried(kind.build(parts), self.has_time)
+        return Guarded(kind.build(parts), may_send)
 
 
 @dataclass(frozen=True, slots=True)
-class Hurried:
-    """A batch in many parts can take longer than a function lives: what it could not finish was not attempted."""
+class Guarded:
+    """Asks before each request whether it may be sent: a batch in many parts can outlast its drain's time or lease."""
 
     receiver: DeliveryReceiver
-    has_time: Callable[[], bool]
+    may_send: Callable[[], bool]
 
     @property
     def most_events(self) -> int:
@@ -58,4 +57,4 @@ class Hurried:
         return self.receiver.gate()
 
     def deliver(self, picks: Sequence[Pick]) -> Answer:
-        return self.receiver.deliver(picks) if self.has_time() else unreached("the function's time was over")
+        return self.receiver.deliver(picks) if self.may_send() else not_sent()

@@ -1,17 +1,16 @@
-"""Wake-ups on an SQS FIFO queue: a target is a message group, so one of its drains runs at a time."""
+"""Wake-ups on an SQS queue. Any number may be there for one target: a lease keeps its drains apart."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from millrace.delivery.domain.drains import HIDDEN_MS
 from millrace.delivery.ports.targets import Wake
 from millrace.ledger.adapters.aws_errors import translated
 from millrace.ledger.domain.errors import Unavailable
-from millrace.ledger.domain.names import join_key
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -25,19 +24,12 @@ LEDGERS = 20
 class SqsWakes:
     client: SQSClient
     queue_url: str
-    new_id: Callable[[], str]
 
     def send(self, wakes: Sequence[Wake]) -> None:
-        """No two have the same deduplication id: one that comes while a drain is ending may be the one that matters."""
         messages = [message for wake in wakes for message in _parts(wake)]
         for start in range(0, len(messages), ENTRIES):
             entries: Any = [
-                {
-                    "Id": str(number),
-                    "MessageBody": body_of(wake),
-                    "MessageGroupId": hashlib.sha256(join_key(wake.tenant, wake.target_id).encode()).hexdigest(),
-                    "MessageDeduplicationId": self.new_id(),
-                }
+                {"Id": str(number), "MessageBody": body_of(wake)}
                 for number, wake in enumerate(messages[start : start + ENTRIES])
             ]
             with translated():
@@ -45,15 +37,35 @@ class SqsWakes:
             if answer.get("Failed"):
                 raise Unavailable("The queue did not take every wake-up.", failed=len(answer["Failed"]))
 
+    def keep(self, receipt: str) -> None:
+        """Keep a message that is being worked on out of other hands for a few seconds."""
+        with translated():
+            self.client.change_message_visibility(
+                QueueUrl=self.queue_url, ReceiptHandle=receipt, VisibilityTimeout=HIDDEN_MS // 1000
+            )
+
 
 def body_of(wake: Wake) -> str:
-    content = {"tenant": wake.tenant, "target_id": wake.target_id, "ledgers": list(wake.ledgers), "scan": wake.scan}
+    content: dict[str, Any] = {
+        "tenant": wake.tenant,
+        "target_id": wake.target_id,
+        "ledgers": list(wake.ledgers),
+        "scan": wake.scan,
+    }
+    if wake.most_events:
+        content["most_events"] = wake.most_events
     return json.dumps(content, separators=(",", ":"))
 
 
 def wake_of(body: str) -> Wake:
     content = json.loads(body)
-    return Wake(content["tenant"], content["target_id"], tuple(content["ledgers"]), content["scan"])
+    return Wake(
+        content["tenant"],
+        content["target_id"],
+        tuple(content["ledgers"]),
+        content["scan"],
+        content.get("most_events", 0),
+    )
 
 
 def _parts(wake: Wake) -> Iterator[Wake]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from millrace.delivery.domain.outcomes import MISSING, Answer, Verdict
@@ -12,6 +12,9 @@ from millrace.delivery.domain.selection import Pick, Selection
 from millrace.delivery.domain.states import Delivery, Outcome, Status, settle
 from millrace.delivery.domain.targets import Blocked, Target
 from millrace.delivery.ports.deliveries import DeliveryLedger, DeliveryReceiver, TargetStates
+
+STOPPING = (Verdict.HELD, Verdict.GONE, Verdict.UNREACHED, Verdict.NOT_SENT)
+"""After these nothing more is sent to the target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +28,20 @@ class Drained:
     detail: str = ""
     open_until_ms: int = 0
     """The target is left alone until then."""
+    cut: bool = False
+    """It ended because its own time was over, or because others might send by now; there may be more to send."""
+    most_events: int = 0
+    """The batch that time ran out for, when a larger one had to be cut; whoever goes on begins with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """What became of a selection; events without an outcome were not attempted. `stop`: why the drain ends here."""
+    """What one request came to; events without an outcome were not attempted. `stop`: why the drain ends here, and
+    `left` how many events it would have offered next."""
 
     outcomes: Mapping[int, Outcome]
     stop: Answer | None = None
+    left: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +54,11 @@ class Dispatch:
     may_go_on: Callable[[], bool] = lambda: True
     progress: Callable[[int], None] = lambda _: None
 
-    def __call__(self, target: Target, receiver: DeliveryReceiver, *, force: bool = False) -> Drained:
-        """One pass: an event is attempted at most once, however long it takes. `force`: whatever the circuit says."""
+    def __call__(
+        self, target: Target, receiver: DeliveryReceiver, *, force: bool = False, most_events: int = 0
+    ) -> Drained:
+        """One pass: an event is attempted at most once, however long it takes. `force`: whatever the circuit says;
+        `most_events`: fewer at once than the receiver takes."""
         began_ms = self.clock()
         state = self.states.get(target.id)
         if state.paused_why:
@@ -57,8 +69,9 @@ class Dispatch:
         if not force and not state.circuit.allows(began_ms):
             return Drained(target.id, detail=state.blocked_detail, open_until_ms=state.circuit.open_until_ms)
         counts: Counter[Status] = Counter()
+        most = min(most_events or receiver.most_events, receiver.most_events)
         for ledger in self.deliveries.ledgers(target, began_ms):
-            drained = self._drain(target, receiver, ledger, began_ms, counts)
+            drained = self._drain(target, receiver, ledger, began_ms, counts, most)
             if drained is not None:
                 return drained
         state = self.states.get(target.id)
@@ -72,27 +85,39 @@ class Dispatch:
         return Drained(target.id, blocked=reason, detail=detail)
 
     def _drain(
-        self, target: Target, receiver: DeliveryReceiver, ledger: str, began_ms: int, counts: Counter[Status]
+        self, target: Target, receiver: DeliveryReceiver, ledger: str, began_ms: int, counts: Counter[Status], most: int
     ) -> Drained | None:
         """None when the ledger has nothing more that is due; else why the whole drain ends."""
         while True:
             if not self.may_go_on():
-                return Drained(target.id, counts)
-            chosen = self.deliveries.select(target, ledger, began_ms, receiver.most_events, receiver.most_bytes)
+                return Drained(target.id, counts, cut=True)
+            chosen = self.deliveries.select(target, ledger, began_ms, most, receiver.most_bytes)
             if not chosen.picks:
                 self.deliveries.record(target, ledger, {}, chosen.through)
                 return None
             picks = self.deliveries.begin(target, ledger, chosen.picks)
-            offered = offer(receiver, picks)
-            settled = self._settled(picks, offered.outcomes)
-            self.deliveries.record(target, ledger, settled, _through(chosen, picks, settled))
+            if not picks:
+                self.deliveries.record(target, ledger, {}, chosen.through)
+                continue
+            stopped = self._offer(target, receiver, ledger, replace(chosen, picks=picks), counts)
+            if stopped is not None:
+                return replace(stopped, counts=counts)
+            self._answered(target)
+
+    def _offer(
+        self, target: Target, receiver: DeliveryReceiver, ledger: str, chosen: Selection, counts: Counter[Status]
+    ) -> Drained | None:
+        """Each answer is recorded before the next request goes out: whoever dies here leaves one request in doubt."""
+        done: set[int] = set()
+        for offered in offers(receiver, chosen.picks):
+            settled = self._settled(chosen.picks, offered.outcomes)
+            done |= settled.keys()
+            self.deliveries.record(target, ledger, settled, _through(chosen, done))
             counts.update(delivery.status for delivery in settled.values())
             self.progress(len(settled))
-            if not picks:
-                continue
             if offered.stop is not None:
-                return replace(self._stopped(target, offered.stop), counts=counts)
-            self._answered(target)
+                return self._stopped(target, offered.stop, offered.left)
+        return None
 
     def _settled(self, picks: Sequence[Pick], outcomes: Mapping[int, Outcome]) -> dict[int, Delivery]:
         """One throw of the dice for all: what failed together is tried again together."""
@@ -109,7 +134,9 @@ class Dispatch:
         if state.blocked or state.circuit.failures:
             self.states.fare(target.id, state.circuit.answered(), "")
 
-    def _stopped(self, target: Target, stop: Answer) -> Drained:
+    def _stopped(self, target: Target, stop: Answer, left: int) -> Drained:
+        if stop.verdict is Verdict.NOT_SENT:
+            return Drained(target.id, cut=True, most_events=left)
         detail = stop.outcome.error
         if stop.verdict is Verdict.GONE:
             self.states.pause(target.id, detail)
@@ -124,20 +151,20 @@ class Dispatch:
         return drained
 
 
-def offer(receiver: DeliveryReceiver, picks: Sequence[Pick]) -> Offered:
-    """Send a selection, in parts if the target will not have it whole; poison ends up alone."""
-    outcomes: dict[int, Outcome] = {}
-    batches = deque([list(picks)] if picks else [])
+def offers(receiver: DeliveryReceiver, picks: Sequence[Pick]) -> Iterator[Offered]:
+    """Send a selection, in parts if the target will not have it whole; poison ends up alone. What each request came
+    to is told before the next one is sent."""
+    batches = deque([list(picks)])
     while batches:
         batch = batches.popleft()
         answer = receiver.deliver(batch)
+        outcomes: dict[int, Outcome] = {}
         if answer.verdict in (Verdict.RESULTS, Verdict.PARTLY):
-            answered = {
+            outcomes = {
                 pick.position: answer.results[pick.event_id] for pick in batch if pick.event_id in answer.results
             }
-            rest = [pick for pick in batch if pick.position not in answered]
-            outcomes |= answered
-            if answer.verdict is Verdict.PARTLY and answered and rest:
+            rest = [pick for pick in batch if pick.position not in outcomes]
+            if answer.verdict is Verdict.PARTLY and outcomes and rest:
                 batches.appendleft(rest)
             else:
                 outcomes |= {pick.position: MISSING for pick in rest}
@@ -145,18 +172,15 @@ def offer(receiver: DeliveryReceiver, picks: Sequence[Pick]) -> Offered:
             middle = len(batch) // 2
             batches.extendleft([batch[middle:], batch[:middle]])
         elif answer.verdict in (Verdict.SPLIT, Verdict.HELD):
-            outcomes |= {pick.position: answer.outcome for pick in batch}
-        if answer.verdict in (Verdict.HELD, Verdict.GONE, Verdict.UNREACHED):
-            return Offered(outcomes, answer)
-    return Offered(outcomes)
+            outcomes = {pick.position: answer.outcome for pick in batch}
+        if answer.verdict in STOPPING:
+            yield Offered(outcomes, answer, len(batch))
+            return
+        if outcomes:
+            yield Offered(outcomes)
 
 
-def _through(chosen: Selection, picks: Sequence[Pick], settled: Mapping[int, Delivery]) -> int:
-    """Not past an event that was selected for the first time and not attempted after all."""
-    begun = {pick.position for pick in picks}
-    left = [
-        pick.position
-        for pick in chosen.picks
-        if pick.delivery is None and pick.position in begun and pick.position not in settled
-    ]
+def _through(chosen: Selection, done: Collection[int]) -> int:
+    """Not past an event that was selected for the first time and has not been attempted yet."""
+    left = [pick.position for pick in chosen.picks if pick.delivery is None and pick.position not in done]
     return min(left) - 1 if left else chosen.through

@@ -12,9 +12,12 @@ from typing import Any
 from millrace.delivery.application.inspect_deliveries import delivery_json
 from millrace.delivery.application.manage_targets import ManageTargets
 from millrace.delivery.domain.authority import Bearer, unresolved
+from millrace.delivery.domain.drains import Drain
 from millrace.delivery.domain.inbox import journal
+from millrace.delivery.domain.sources import place_of
 from millrace.delivery.domain.states import Status
 from millrace.delivery.domain.targets import Target, drains_blocked
+from millrace.delivery.ports.drains import Drains
 from millrace.delivery.ports.targets import Agenda, Kept, Listing, Positions
 from millrace.ledger.application.heads import Heads, newest
 from millrace.ledger.domain.access import OPERATOR, Identity
@@ -22,6 +25,9 @@ from millrace.ledger.domain.names import join_key
 from millrace.ledger.ports import Log, State
 
 MOST_TERMINAL = 100
+MOST_DUE = 20
+DRAIN_DIED = "drain_died"
+"""A drain did not give its lease back. Its wake-up comes again in seconds; the next minute's reminder looks too."""
 UNDELIVERED = (Status.PENDING, Status.REJECTED, Status.TRANSIENT, Status.TERMINAL_FAILED)
 NO_QUEUE = {"path": None, "event_count": 0, "body_upload_count": 0}
 
@@ -34,6 +40,7 @@ class HubStatus:
     listing: Listing
     positions: Positions
     agenda: Agenda
+    drains: Drains
     log: Log
     state: State
     heads: Heads
@@ -42,11 +49,12 @@ class HubStatus:
     def __call__(self, identity: Identity) -> Section:
         identity.require(OPERATOR)
         kept = self.targets.known_to(identity)
-        shown = [self._target(identity, one) for one in kept]
+        drains = {drain.target_id: drain for drain in self.drains.of(identity.tenant)}
+        shown = [self._target(identity, one, drains.get(one.target.id)) for one in kept]
         events = self._journal(identity, kept)
         ledger = self._ledger(identity, shown) | {"retained_event_count": events["retained_event_count"]}
         terminal = ledger["terminal_failed_count"]
-        well = not terminal and not any(one["paused"] or one["blocked"] for one in shown)
+        well = not terminal and not any(one["paused"] or one["blocked"] or one["stuck"] for one in shown)
         return {
             "ok": well,
             "exit_code": 0 if well else 1,
@@ -92,14 +100,18 @@ class HubStatus:
             },
         }
 
-    def _target(self, identity: Identity, kept: Kept) -> Section:
-        target = kept.target.target()
+    def _target(self, identity: Identity, kept: Kept, drain: Drain | None) -> Section:
+        target, now_ms = kept.target.target(), self.clock()
         counts = self.listing.counts(target.id)
+        due = self.agenda.due(target, now_ms, MOST_DUE)
         return {
             **self.targets.get(identity, kept.target.id),
             "delivered_count": self._delivered(target),
             "deliveries": {status.value: counts.get(status, 0) for status in UNDELIVERED},
-            "has_due": self.agenda.has_due(target, self.clock()),
+            "has_due": bool(due) or drain is not None,
+            "due": [{"contract": place.contract, "scope": place.scope} for place in map(place_of, due)],
+            "drain": drain and {"holder": drain.holder, "since_ms": drain.since_ms, "until_ms": drain.until_ms},
+            "stuck": DRAIN_DIED if drain is not None and not drain.lives(now_ms) else None,
         }
 
     def _delivered(self, target: Target) -> int:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from millrace.delivery.application.lag import is_willing, wakes_for
+from millrace.delivery.domain.hub_targets import HubTarget
 from millrace.delivery.domain.sources import CONTRACTS, place_of
+from millrace.delivery.ports.drains import Drains
 from millrace.delivery.ports.targets import Agenda, Directory, Wake, Wakes
 from millrace.ledger.application.failures import Failures
 
@@ -38,10 +40,11 @@ class WakeTargets:
 
 @dataclass(frozen=True, slots=True)
 class RemindTargets:
-    """Every minute: wake the targets for which a visit is due and which can be tried."""
+    """Every minute: wake the targets for which a visit is due, or whose drain died, and which can be tried."""
 
     directory: Directory
     agenda: Agenda
+    drains: Drains
     wakes: Wakes
     clock: Callable[[], int]
     may_go_on: Callable[[], bool]
@@ -59,11 +62,14 @@ class RemindTargets:
 
     def _due(self, tenant: str, failures: Failures) -> list[Wake]:
         now_ms = self.clock()
+        drains = {drain.target_id: drain.lives(now_ms) for drain in self.drains.of(tenant)}
+        willing = [kept.target for kept in self.directory.of(tenant) if is_willing(kept, now_ms)]
         return [
-            Wake(tenant, kept.target.id)
-            for kept in self.directory.of(tenant)
-            if is_willing(kept, now_ms)
-            and failures.around(
-                "remind", kept.target.key, partial(self.agenda.has_due, kept.target.target(), now_ms), otherwise=False
-            )
+            Wake(tenant, target.id)
+            for target in willing
+            if drains.get(target.id) is False
+            or failures.around("remind", target.key, partial(self._has_due, target, now_ms), otherwise=False)
         ]
+
+    def _has_due(self, target: HubTarget, now_ms: int) -> bool:
+        return bool(self.agenda.due(target.target(), now_ms, 1))

@@ -55,6 +55,8 @@ class Verdict(StrEnum):
     """The target wants nothing any more: pause it."""
     UNREACHED = "unreached"
     """Nothing was sent, so no event has been attempted."""
+    NOT_SENT = "not_sent"
+    """Nothing was sent because the drain's own time or lease is over: no fault of the target's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,10 @@ def held(error: str, retry_after_ms: int | None = None) -> Answer:
 
 def unreached(error: str) -> Answer:
     return Answer(Verdict.UNREACHED, outcome=Outcome(Status.TRANSIENT, error))
+
+
+def not_sent() -> Answer:
+    return Answer(Verdict.NOT_SENT)
 
 
 def _refused(response: Response, now_ms: int) -> Answer:

@@ -80,8 +80,8 @@ class Agenda(Protocol):
     def note(self, target: Target, ledgers: Iterable[str]) -> None:
         """To be visited as soon as the target can be tried. The same note again changes nothing."""
 
-    def has_due(self, target: Target, now_ms: int) -> bool:
-        """Whether any visit is due."""
+    def due(self, target: Target, now_ms: int, limit: int) -> Sequence[str]:
+        """Some of the ledgers for which a visit is due."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +92,13 @@ class Wake:
     target_id: str
     ledgers: tuple[str, ...] = ()
     scan: bool = False
+    most_events: int = 0
+    """Begin with a batch of at most so many: time ran out while a larger one was being cut."""
 
 
 class Wakes(Protocol):
     def send(self, wakes: Sequence[Wake]) -> None:
-        """Ask for drains; of one target only one runs at a time."""
+        """Ask for drains. A wake-up may come late, twice, or in another order."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ class Metric(StrEnum):
     EVENTS_LED = "EventsLed"
     DELIVERIES = "Deliveries"
     DRAINS_FAILED = "DrainsFailed"
+    DRAINS_TAKEN_OVER = "DrainsTakenOver"
     EVENTS_ARCHIVED = "EventsArchived"
     ARCHIVE_OBJECTS = "ArchiveObjects"
     EVENTS_PRUNED_UNARCHIVED = "EventsPrunedUnarchived"
@@ -39,6 +40,7 @@ MEANINGS: Mapping[Metric, str] = {
     Metric.EVENTS_LED: "Events in those pages.",
     Metric.DELIVERIES: "Attempts to deliver an event to a target, by what came of them.",
     Metric.DRAINS_FAILED: "Drains that storage interrupted. The target is tried again within minutes.",
+    Metric.DRAINS_TAKEN_OVER: "Drains that died in the middle of their work, and that another one went on with.",
     Metric.EVENTS_ARCHIVED: "Events that were written into the archive.",
     Metric.ARCHIVE_OBJECTS: "Objects that were written into the archive.",
     Metric.EVENTS_PRUNED_UNARCHIVED: "Events whose bodies were pruned before they were archived. This must stay 0.",

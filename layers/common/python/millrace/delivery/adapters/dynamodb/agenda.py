@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from millrace.delivery.adapters.dynamodb import keys
 from millrace.delivery.adapters.dynamodb.runs import Runs
@@ -17,6 +18,7 @@ class DynamoAgenda:
     def note(self, target: Target, ledgers: Iterable[str]) -> None:
         self.runs.store([keys.key(keys.agenda(target.id), keys.visit(0, ledger)) for ledger in ledgers])
 
-    def has_due(self, target: Target, now_ms: int) -> bool:
+    def due(self, target: Target, now_ms: int, limit: int) -> Sequence[str]:
         asked = self.runs.between(keys.agenda(target.id), keys.moment(0), keys.moment(now_ms + 1))
-        return next(self.runs.items(asked, 1), None) is not None
+        visits = islice(self.runs.items(asked, limit), limit)
+        return list(dict.fromkeys(item["s"]["S"].partition(keys.END)[2] for item in visits))

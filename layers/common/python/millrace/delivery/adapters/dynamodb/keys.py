@@ -30,6 +30,10 @@ def former(tenant: str) -> str:
     return join_key("former", tenant)
 
 
+def drains(tenant: str) -> str:
+    return join_key("drains", tenant)
+
+
 def cursors(target: str) -> str:
     return f"cursors#{target}"
 

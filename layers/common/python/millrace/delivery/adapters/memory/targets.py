@@ -96,8 +96,9 @@ class MemoryAgenda:
     def note(self, target: Target, ledgers: Iterable[str]) -> None:
         self.visits |= {(target.id, 0, ledger) for ledger in ledgers}
 
-    def has_due(self, target: Target, now_ms: int) -> bool:
-        return any(key == target.id and when <= now_ms for key, when, _ in self.visits)
+    def due(self, target: Target, now_ms: int, limit: int) -> Sequence[str]:
+        visits = sorted((when, ledger) for key, when, ledger in self.visits if key == target.id and when <= now_ms)
+        return list(dict.fromkeys(ledger for _, ledger in visits[:limit]))
 
 
 @dataclass(slots=True)

@@ -1,0 +1,102 @@
+"""Leases of drains in DynamoDB: a row per target that is drained now, in one partition per tenant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+
+from millrace.delivery.adapters.dynamodb import keys
+from millrace.delivery.domain.drains import Drain
+from millrace.delivery.ports.drains import Taken
+from millrace.ledger.adapters.aws_errors import applied, condition_failed, translated
+from millrace.ledger.adapters.dynamodb.state import query_all
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoDrains:
+    client: DynamoDBClient
+    table: str
+
+    def take(self, drain: Drain, now_ms: int) -> Taken:
+        item: dict[str, Any] = {
+            **_key(drain),
+            "h": {"S": drain.holder},
+            "f": {"N": str(drain.since_ms)},
+            "u": {"N": str(drain.until_ms)},
+        }
+        with translated():
+            try:
+                answer: Any = self.client.put_item(
+                    TableName=self.table,
+                    Item=item,
+                    ConditionExpression="attribute_not_exists(p) OR u <= :now",
+                    ExpressionAttributeValues={":now": {"N": str(now_ms)}},
+                    ReturnValues="ALL_OLD",
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                )
+            except ClientError as error:
+                if not condition_failed(error):
+                    raise
+                return Taken(False, self._other(drain, error))
+        old = answer.get("Attributes")
+        return Taken(True, _drain(drain.tenant, old) if old else None)
+
+    def _other(self, drain: Drain, error: ClientError) -> Drain | None:
+        """It comes with the refusal; where it does not, it is read, and may be gone by then."""
+        item: Any = error.response.get("Item")
+        if not item:
+            answer = self.client.get_item(TableName=self.table, Key=_key(drain), ConsistentRead=True)
+            item = answer.get("Item")
+        return _drain(drain.tenant, item) if item else None
+
+    def renew(self, drain: Drain) -> bool:
+        return self._update(drain, "SET u = :until", {":until": {"N": str(drain.until_ms)}})
+
+    def ask(self, drain: Drain) -> bool:
+        return self._update(drain, "SET a = :asked", {":asked": {"BOOL": True}})
+
+    def end(self, drain: Drain) -> bool:
+        with translated():
+            try:
+                answer: Any = self.client.delete_item(
+                    TableName=self.table,
+                    Key=_key(drain),
+                    ConditionExpression="h = :holder",
+                    ExpressionAttributeValues={":holder": {"S": drain.holder}},
+                    ReturnValues="ALL_OLD",
+                )
+            except ClientError as error:
+                if not condition_failed(error):
+                    raise
+                return False
+        return "a" in answer.get("Attributes", {})
+
+    def of(self, tenant: str) -> Sequence[Drain]:
+        return [_drain(tenant, item) for item in query_all(self.client, self.table, keys.drains(tenant))]
+
+    def _update(self, drain: Drain, expression: str, values: dict[str, Any]) -> bool:
+        return applied(
+            partial(
+                self.client.update_item,
+                TableName=self.table,
+                Key=_key(drain),
+                UpdateExpression=expression,
+                ConditionExpression="h = :holder",
+                ExpressionAttributeValues={**values, ":holder": {"S": drain.holder}},
+            )
+        )
+
+
+def _key(drain: Drain) -> dict[str, Any]:
+    return keys.key(keys.drains(drain.tenant), drain.target_id)
+
+
+def _drain(tenant: str, item: Any) -> Drain:
+    return Drain(tenant, item["s"]["S"], item["h"]["S"], int(item["f"]["N"]), int(item["u"]["N"]))

@@ -1,0 +1,54 @@
+"""Leases of drains in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from millrace.delivery.domain.drains import Drain
+from millrace.delivery.ports.drains import Taken
+
+
+@dataclass(slots=True)
+class MemoryDrains:
+    held: dict[tuple[str, str], Drain] = field(default_factory=dict)
+    asked: set[tuple[str, str]] = field(default_factory=set)
+
+    def take(self, drain: Drain, now_ms: int) -> Taken:
+        other = self.held.get(_key(drain))
+        if other is not None and other.lives(now_ms):
+            return Taken(False, other)
+        self.held[_key(drain)] = drain
+        self.asked.discard(_key(drain))
+        return Taken(True, other)
+
+    def renew(self, drain: Drain) -> bool:
+        if not self._has(drain):
+            return False
+        self.held[_key(drain)] = drain
+        return True
+
+    def ask(self, drain: Drain) -> bool:
+        if not self._has(drain):
+            return False
+        self.asked.add(_key(drain))
+        return True
+
+    def end(self, drain: Drain) -> bool:
+        if not self._has(drain):
+            return False
+        del self.held[_key(drain)]
+        asked = _key(drain) in self.asked
+        self.asked.discard(_key(drain))
+        return asked
+
+    def of(self, tenant: str) -> Sequence[Drain]:
+        return [drain for (name, _), drain in sorted(self.held.items()) if name == tenant]
+
+    def _has(self, drain: Drain) -> bool:
+        held = self.held.get(_key(drain))
+        return held is not None and held.holder == drain.holder
+
+
+def _key(drain: Drain) -> tuple[str, str]:
+    return drain.tenant, drain.target_id

@@ -1,0 +1,40 @@
+"""What keeps two drains of a target apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from millrace.delivery.domain.drains import Drain
+
+Beating = Callable[[Callable[[], None]], AbstractContextManager[None]]
+"""Calls a function every few seconds, beside what is done in the block, until the block is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """`other`: the drain that lives, if this one did not begin; else the one that died with the lease."""
+
+    began: bool
+    other: Drain | None = None
+
+
+class Drains(Protocol):
+    """The leases of drains, one per target. A lease that has ended is nobody's, whoever held it."""
+
+    def take(self, drain: Drain, now_ms: int) -> Taken:
+        """Begin this drain, unless another one of its target lives."""
+
+    def renew(self, drain: Drain) -> bool:
+        """Let the lease end at `until_ms`; False if it was given back or taken by another."""
+
+    def ask(self, drain: Drain) -> bool:
+        """Have whoever holds this lease look for more before it goes; False if it has gone."""
+
+    def end(self, drain: Drain) -> bool:
+        """Give the lease back. Returns whether somebody asked its holder to look for more."""
+
+    def of(self, tenant: str) -> Sequence[Drain]:
+        """A tenant's drains that have not given their lease back, by target; those that died are among them."""
