@@ -101,6 +101,10 @@ class TargetModel(Closed):
     sources: list[SourceModel]
     families: list[str]
     start: Literal["retained", "now"]
+    journal_ids: Annotated[
+        Literal["plain", "scoped"],
+        Field(description="Scoped if it may get several teams' journals: `delivery:team:id` instead of `id`."),
+    ]
     paused: bool
     paused_why: str | None
     has_auth_secret: bool

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -22,7 +23,6 @@ from tests.e2e.conftest import Hub
 from tests.e2e.receivers import Posted, Reply, accept, always, receiver
 
 BATCH = "/api/v1/events/batch/"
-EVERYTHING = [{"contract": "delivery", "scope": "*"}]
 
 
 def secret(letter: str) -> str:
@@ -35,6 +35,11 @@ class Tenant:
 
     hub: Hub
     name: str = field(default_factory=lambda: f"t-{uuid.uuid4().hex[:8]}")
+
+    @property
+    def journal(self) -> dict[str, str]:
+        """Of the team that a token without one has."""
+        return {"contract": "delivery", "scope": self.name}
 
     def headers(self, *roles: str) -> dict[str, str]:
         return self.hub.headers(tenant=self.name, roles=[*roles] or ["producer", "consumer", "operator"])
@@ -55,7 +60,7 @@ class Tenant:
         return told
 
     def try_to_put(self, target_id: str, **body: Any) -> httpx.Response:
-        whole = {"type": "external", "sources": EVERYTHING, "signing_secret": secret("a"), **body}
+        whole = {"type": "external", "sources": [self.journal], "signing_secret": secret("a"), **body}
         chosen = {name: value for name, value in whole.items() if value is not None}
         return self.hub.http.put(f"/v1/targets/{target_id}", json=chosen, headers=self.headers())
 
@@ -219,7 +224,7 @@ def signs(posted: Posted, name: str) -> bool:
 def test_one_hub_delivers_to_another(stack: Hub) -> None:
     """D8: two tenants of one stack; what comes out of one goes into the other, once and in order."""
     here, there = Tenant(stack), Tenant(stack)
-    sources = [{"contract": "sync", "scope": "demo"}, *EVERYTHING]
+    sources = [{"contract": "sync", "scope": "demo"}, here.journal]
     here.put("hub", type="teamspace", url=stack.http_url, auth_secret=there.token(), sources=sources)
     with receiver() as beyond:
         there.put("beyond", url=beyond.url)
@@ -233,11 +238,39 @@ def test_one_hub_delivers_to_another(stack: Hub) -> None:
         assert set(here.statuses("hub").values()) == {"success"}
         got = {event["event_id"]: event for posted in beyond.posts for event in posted.events}
         assert got["e1"] == {"event_id": "e1", "event_type": "note.added", "number": 1.5, "big": 2**60}
-        wrapped = got["sync:demo:s2"]
+        wrapped = got[f"delivery:{there.name}:sync%3Ademo%3As2"]
         assert (wrapped["event_type"], wrapped["idempotency_key"], wrapped["sequence_position"]) == ("sync.t", "s2", 2)
         assert wrapped["payload"]["event"] == {"type": "t", "payload": {"n": 2}}
         assert beyond.ids.index("e1") < beyond.ids.index("e2")
         assert {one["status"] for one in there.ingest("e1", "e2", number=1.5, big=2**60)} == {"duplicate"}
+
+
+def test_neither_another_teams_id_nor_a_forged_one_stands_in_the_way_of_an_event(stack: Hub) -> None:
+    """D6: two teams' equal ids are two events, and no id of a journal stands for an event that the hub names."""
+    tenant = Tenant(stack)
+    seen: set[str] = set()
+
+    def once(posted: Posted) -> Reply:
+        fresh = [event["event_id"] for event in posted.events if event["event_id"] not in seen]
+        seen.update(fresh)
+        status = {True: "success", False: "rejected"}
+        results = [{"event_id": e["event_id"], "status": status[e["event_id"] in fresh]} for e in posted.events]
+        return 200, {"results": results}
+
+    with receiver(once) as one:
+        sources = [{"contract": "delivery", "scope": "*"}, {"contract": "sync", "scope": "demo"}]
+        assert tenant.put("a", url=one.url, sources=sources)["journal_ids"] == "scoped"
+        for team in ("red", "blue"):
+            events = [{"event_id": id_, "event_type": "t", "team": team} for id_ in ("e1", "sync:demo:order-1")]
+            headers = stack.headers(tenant=tenant.name, team_slug=team, roles=["producer"])
+            assert stack.http.post(BATCH, json={"events": events}, headers=headers).status_code == 200
+        assert tenant.post("/v1/projects/demo/submit_events", {"events": [item("order-1", 1)]}).status_code == 200
+        expected = {f"delivery:{team}:{id_}" for team in ("red", "blue") for id_ in ("e1", "sync%3Ademo%3Aorder-1")}
+        tenant.until(lambda: seen == {*expected, "sync:demo:order-1"})
+        tenant.until(lambda: tenant.statuses("a") == dict.fromkeys(seen, "success"))
+        again = tenant.post(f"/v1/targets/a/deliveries/{quote('delivery:red:e1', safe='')}/retry")
+        assert again.status_code == 409, again.text
+        assert "This event is delivered" in again.text
 
 
 def test_families_and_scopes_choose_what_a_target_gets(tenant: Tenant) -> None:

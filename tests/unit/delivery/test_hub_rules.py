@@ -16,7 +16,7 @@ from millrace.delivery.domain.inbox import NothingToKeep, Refused, check_batch
 from millrace.delivery.domain.outcomes import Response
 from millrace.delivery.domain.ranges import Range, unfold
 from millrace.delivery.domain.rows import Row, after_changes, apart, changes, delivered_within
-from millrace.delivery.domain.sources import Source, heard, inside, outside, outside_id, place_of
+from millrace.delivery.domain.sources import Source, heard, inside, outside, outside_id, place_of, several_journals
 from millrace.delivery.domain.states import Delivery, Status
 from millrace.delivery.ports.targets import Wake
 from millrace.delivery.receivers.forgiving import Forgiving
@@ -56,6 +56,35 @@ def test_an_event_of_another_contract_goes_out_in_its_envelope_with_an_id_of_its
         "sequence_position": 7,
         "payload": content,
     }
+
+
+@pytest.mark.parametrize("id_", ["sync:demo:o-1", "delivery:red:e-1", "streams:x", "catalog:"])
+def test_an_id_of_the_journal_is_never_another_events_name(id_: str) -> None:
+    """D6: what a producer calls its event cannot stand for one that the hub names."""
+    event = {"event_id": id_, "event_type": "build.done", "x": [1.5, None]}
+    event_id, _, body = told("delivery#acme#red", id_, event)
+    assert event_id == "delivery:red:" + id_.replace(":", "%3A")
+    assert body == {**event, "event_id": event_id}
+    assert inside("acme", event_id) == (Ledger("delivery#acme#red", "delivery#acme#red"), id_)
+
+
+@given(*[st.sampled_from(["sync#t#a", "sync#t#red", "delivery#t#red", "delivery#t#blue"]), NAMES] * 2, st.booleans())
+def test_names_of_one_target_differ_unless_the_events_are_the_same(
+    one: str, first: str, other: str, second: str, scoped: bool
+) -> None:
+    """D6: of one team's journal without scopes, of several with them."""
+    if not scoped:
+        one, other = (name.replace("blue", "red") for name in (one, other))
+    names = outside_id(one, first, scoped=scoped), outside_id(other, second, scoped=scoped)
+    assert (names[0] == names[1]) == ((one, first) == (other, second))
+
+
+@pytest.mark.parametrize(
+    ("scopes", "several"),
+    [((), False), (("red",), False), (("red", "red"), False), (("red", "blue"), True), (("*",), True), (("r*",), True)],
+)
+def test_a_target_may_get_several_journals_by_names_or_by_a_pattern(scopes: tuple[str, ...], several: bool) -> None:
+    assert several_journals([Source("sync", "*"), *(Source("delivery", scope) for scope in scopes)]) is several
 
 
 @given(st.sampled_from(["sync", "realtime", "catalog"]), NAMES, NAMES, NAMES)

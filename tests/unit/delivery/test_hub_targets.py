@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -28,7 +29,7 @@ from millrace.delivery.domain.circuit import Circuit
 from millrace.delivery.domain.drains import Drain
 from millrace.delivery.domain.events import captured
 from millrace.delivery.domain.families import Family
-from millrace.delivery.domain.hub_targets import SecretSet
+from millrace.delivery.domain.hub_targets import HubTarget, SecretSet, check_target
 from millrace.delivery.domain.outcomes import held
 from millrace.delivery.domain.retry import Schedule
 from millrace.delivery.domain.selection import Pick
@@ -49,6 +50,7 @@ from tests.support.worlds import Clock, Scripted, event
 OPERATOR = Identity("O", "acme", frozenset({"*"}), ("*",), frozenset({"operator"}), "acme")
 TEAM = "delivery#acme#team"
 DAY = 86_400_000
+SYNC = {"contract": "sync", "scope": "demo"}
 
 
 def secret(letter: str) -> str:
@@ -162,16 +164,44 @@ def test_a_target_whose_secrets_are_lost_can_be_put_again_with_new_ones(hub: Hub
 def test_start_now_begins_at_the_head_of_every_ledger_that_is_new_to_the_target(hub: Hub) -> None:
     """D6"""
     hub.commit(events=3)
-    hub.commit("delivery#acme#other", events=2)
+    hub.commit("sync#acme#other", events=2)
     hub.commit("delivery#else#team", events=2)
-    hub.put(start="now", sources=[{"contract": "delivery", "scope": "team"}])
+    one_team = {"contract": "delivery", "scope": "team"}
+    hub.put(start="now", sources=[one_team])
     assert hub.positions.positions == {("acme#a", TEAM): Position(3)}
     hub.commit(events=4)
-    hub.put(start="now")
+    hub.put(start="now", sources=[one_team, {"contract": "sync", "scope": "*"}])
     assert hub.positions.positions == {
         ("acme#a", TEAM): Position(3),
-        ("acme#a", "delivery#acme#other"): Position(2),
+        ("acme#a", "sync#acme#other"): Position(2),
     }, "where it was it stays, or events between two puts would be lost"
+
+
+def test_the_ids_of_several_journals_are_scoped_and_a_target_keeps_the_ids_it_is_known_for(hub: Hub) -> None:
+    """D6: equal ids of two teams are two events; another id for the same event would be a third."""
+    red, blue, sync = ({"contract": "delivery", "scope": "red"}, {"contract": "delivery", "scope": "blue"}, SYNC)
+    assert hub.put("several", sources=[red, blue])["journal_ids"] == "scoped"
+    assert hub.put("several", sources=[red])["journal_ids"] == "scoped"
+    assert hub.put("none", sources=[sync])["journal_ids"] == "plain"
+    assert hub.put("none", sources=[sync, red, blue])["journal_ids"] == "scoped"
+    assert hub.put("one", sources=[red])["journal_ids"] == "plain"
+    for several in ([red, blue], [{"contract": "delivery", "scope": "*"}]):
+        with pytest.raises(BadRequest, match="ids of several would clash") as refused:
+            hub.put("one", sources=several)
+        assert refused.value.details["field"] == "sources"
+    kept = hub.directory.get("acme", "several")
+    assert kept is not None
+    assert kept.target.target().scoped
+
+
+def test_a_target_of_before_ids_were_scoped_goes_on_with_plain_ones(hub: Hub) -> None:
+    hub.put()
+    kept = hub.directory.get("acme", "a")
+    assert kept is not None
+    stored = {name: value for name, value in json.loads(kept.target.stored()).items() if name != "scoped"}
+    old = HubTarget.of("acme", "a", json.dumps(stored), kept.target.sealed)
+    assert old.scoped is False
+    assert check_target("acme", "a", body(), old, 1, kinds=RECEIVERS, loopback=False).scoped is False
 
 
 def test_a_put_lets_a_target_go_on_and_forgets_its_failures(hub: Hub) -> None:

@@ -41,6 +41,7 @@ class FindEvent:
         named = inside(tenant, event_id)
         if named is not None:
             yield named
+            return
         for ledger, _ in self.positions.all(Target(target_key, ""), join_key(JOURNAL, tenant) + "#"):
             yield known_ledger(ledger), event_id
 

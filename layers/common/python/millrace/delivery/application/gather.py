@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from millrace.delivery.domain.ranges import Range
 from millrace.delivery.domain.selection import NewEvent, Pick
-from millrace.delivery.domain.sources import outside
+from millrace.delivery.domain.sources import outside, outside_id
 from millrace.delivery.domain.states import Delivery
 from millrace.ledger.application.read_log import ReadLog
 from millrace.ledger.domain.names import Ledger
@@ -30,7 +30,7 @@ class GatherEvents:
     _ledger: str = ""
     _kept: list[Page] = field(default_factory=list)
 
-    def of_run(self, ledger: str, run: Range, pruned: Pruned) -> Iterator[Pick]:
+    def of_run(self, ledger: str, run: Range, pruned: Pruned, *, scoped: bool = False) -> Iterator[Pick]:
         """The events of a run; those that are pruned go there instead."""
         at = run.first - 1
         while at < run.last and (events := self._events(ledger, at, run.last)):
@@ -38,11 +38,18 @@ class GatherEvents:
                 if event.record.body is None:
                     pruned[event.position] = run.delivery
                 else:
-                    yield _pick(ledger, event, run.delivery)[1]
+                    yield _pick(ledger, event, run.delivery, scoped=scoped)[1]
             at = events[-1].position
 
     def after(
-        self, ledger: str, cursor: int, done: Iterator[range], pruned: Pruned, go_on: Callable[[int], bool]
+        self,
+        ledger: str,
+        cursor: int,
+        done: Iterator[range],
+        pruned: Pruned,
+        go_on: Callable[[int], bool],
+        *,
+        scoped: bool = False,
     ) -> Iterator[NewEvent]:
         """What follows the cursor, up to the head. `done`: positions that have a delivery, in order. After each read
         `go_on` is asked, with the last position it brought."""
@@ -54,13 +61,13 @@ class GatherEvents:
                 if passing is not None and event.position in passing:
                     yield NewEvent(event.position)
                 else:
-                    yield _new(ledger, event, pruned)
+                    yield _new(ledger, event, pruned, scoped=scoped)
             at = events[-1].position
             if not go_on(at):
                 return
 
     def named(self, ledger: str, first: int, last: int) -> Iterator[tuple[int, str, str]]:
-        """Position, id and type of the events in `first`..`last`, as a target knows them; no type if pruned."""
+        """Position, id outside (not scoped) and type of the events in `first`..`last`; no type if pruned."""
         at = first - 1
         while at < last:
             events = self._events(ledger, at, last)
@@ -68,7 +75,7 @@ class GatherEvents:
                 return
             for event in events:
                 if event.record.body is None:
-                    yield event.position, event.record.id, ""
+                    yield event.position, outside_id(ledger, event.record.id), ""
                 else:
                     kind, pick = _pick(ledger, event)
                     yield event.position, pick.event_id, kind
@@ -88,14 +95,14 @@ class GatherEvents:
         return self._kept
 
 
-def _pick(ledger: str, event: Event, delivery: Delivery | None = None) -> tuple[str, Pick]:
-    event_id, kind, body = outside(ledger, event)
+def _pick(ledger: str, event: Event, delivery: Delivery | None = None, *, scoped: bool = False) -> tuple[str, Pick]:
+    event_id, kind, body = outside(ledger, event, scoped=scoped)
     return kind, Pick(event.position, event_id, body, delivery)
 
 
-def _new(ledger: str, event: Event, pruned: Pruned) -> NewEvent:
+def _new(ledger: str, event: Event, pruned: Pruned, *, scoped: bool) -> NewEvent:
     if event.record.body is None:
         pruned[event.position] = None
         return NewEvent(event.position)
-    kind, pick = _pick(ledger, event)
+    kind, pick = _pick(ledger, event, scoped=scoped)
     return NewEvent(event.position, kind, pick=pick)

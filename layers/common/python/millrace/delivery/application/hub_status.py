@@ -6,10 +6,10 @@ The sections are those of a client's journal, so that one reader understands bot
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from millrace.delivery.application.inspect_deliveries import delivery_json
+from millrace.delivery.application.inspect_deliveries import delivery_json, known_as
 from millrace.delivery.application.manage_targets import ManageTargets
 from millrace.delivery.domain.authority import Bearer, unresolved
 from millrace.delivery.domain.drains import Drain
@@ -119,7 +119,7 @@ class HubStatus:
 
     def _failures(self, kept: Sequence[Kept]) -> list[Section]:
         found = [
-            {"target_id": one.target.id, **delivery_json(found)}
+            {"target_id": one.target.id, **delivery_json(replace(found, event_id=known_as(one.target, found)))}
             for one in kept
             for found in self.listing.page(one.target.key, Status.TERMINAL_FAILED, "", MOST_TERMINAL).found
         ]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from millrace.delivery.application.manage_targets import ManageTargets
 from millrace.delivery.application.retry_delivery import Retry
-from millrace.delivery.domain.sources import place_of
+from millrace.delivery.domain.hub_targets import HubTarget
+from millrace.delivery.domain.sources import JOURNAL, outside_id, place_of
 from millrace.delivery.domain.states import Status
 from millrace.delivery.ports.deliveries import Found
 from millrace.delivery.ports.targets import Listing, Wake, Wakes
@@ -28,9 +29,10 @@ class InspectDeliveries:
         identity.require(OPERATOR)
         if status is not None and status not in set(Status):
             raise BadRequest(f"status is one of {', '.join(Status)}.", field="status")
-        key = self.targets.find(identity, target_id).target.key
-        page = self.listing.page(key, Status(status) if status else None, after, limit)
-        return {"deliveries": [delivery_json(found) for found in page.found], "next_after": page.after}
+        target = self.targets.find(identity, target_id).target
+        page = self.listing.page(target.key, Status(status) if status else None, after, limit)
+        known = [replace(found, event_id=known_as(target, found)) for found in page.found]
+        return {"deliveries": [delivery_json(found) for found in known], "next_after": page.after}
 
     def retry(self, identity: Identity, target_id: str, event_id: str) -> Section:
         """Raises `NotFound` if it was never attempted, `Conflict` if there is nothing to retry."""
@@ -40,6 +42,13 @@ class InspectDeliveries:
         found = self.retrying(self.targets.find(identity, target_id).target.key, event_id)
         self.wakes.send([Wake(identity.tenant, target_id, (found.ledger,))])
         return {"event_id": event_id, "target_id": target_id, "retried": True}
+
+
+def known_as(target: HubTarget, found: Found) -> str:
+    """The id by which the target knows an event; one that is scoped already names its contract."""
+    if not target.scoped or found.event_id.startswith(f"{JOURNAL}:") or place_of(found.ledger).contract != JOURNAL:
+        return found.event_id
+    return outside_id(found.ledger, found.event_id, scoped=True)
 
 
 def delivery_json(found: Found) -> Section:

@@ -11,7 +11,7 @@ from millrace.delivery.domain import signing
 from millrace.delivery.domain.addresses import endpoint
 from millrace.delivery.domain.given import Given
 from millrace.delivery.domain.kinds import Kind, Kinds
-from millrace.delivery.domain.sources import Source, heard, sources_of
+from millrace.delivery.domain.sources import JOURNAL, Source, heard, several_journals, sources_of
 from millrace.delivery.domain.targets import Target, TargetState
 from millrace.ledger.domain.errors import BadRequest, Unavailable
 from millrace.ledger.domain.kinds import kind_of
@@ -52,6 +52,8 @@ class HubTarget:
     paused: bool
     created_ms: int
     revision: int = 1
+    scoped: bool = False
+    """Ids of the journal go out with their team. Decided once: a receiver would take another id for another event."""
     sealed: bytes = field(default=b"", repr=False)
 
     @property
@@ -60,7 +62,7 @@ class HubTarget:
         return join_key(self.tenant, self.id)
 
     def target(self) -> Target:
-        return Target(self.key, self.kind, self.url, self.prefixes)
+        return Target(self.key, self.kind, self.url, self.prefixes, scoped=self.scoped)
 
     def hears(self, ledger: str) -> bool:
         return heard(self.sources, ledger)
@@ -76,6 +78,7 @@ class HubTarget:
             "paused": self.paused,
             "created_ms": self.created_ms,
             "revision": self.revision,
+            "scoped": self.scoped,
         }
         return json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
 
@@ -96,6 +99,7 @@ class HubTarget:
             "sources": [{"contract": source.contract, "scope": source.scope} for source in self.sources],
             "families": sorted(self.prefixes),
             "start": "now" if self.start_now else "retained",
+            "journal_ids": "scoped" if self.scoped else "plain",
             "paused": self.paused or bool(state.paused_why),
             "paused_why": "by an operator" if self.paused else state.paused_why or None,
             "has_auth_secret": bool(secrets.auth),
@@ -155,18 +159,20 @@ def check_target(
     webhook, families = read.webhook(kind), read.families()
     if len(families) > MOST_FAMILIES:
         raise BadRequest(f"families has at most {MOST_FAMILIES} prefixes.", field="families")
+    sources = sources_of(given.get("sources"))
     return HubTarget(
         tenant=tenant,
         id=target_id,
         kind=kind.name,
         url=_url(kind, given.get("url", ""), loopback=loopback),
         webhook=webhook,
-        sources=sources_of(given.get("sources")),
+        sources=sources,
         prefixes=families,
         start_now=read.start_now(),
         paused=read.paused(),
         created_ms=before.created_ms if before else now_ms,
         revision=before.revision + 1 if before else 1,
+        scoped=_scoped(sources, before),
     )
 
 
@@ -199,6 +205,17 @@ def check_target_id(target_id: str) -> None:
     """Of one that exists already; what is new is asked for more."""
     if not target_id or not is_text(target_id) or len(target_id.encode()) > MAX_NAME_BYTES:
         raise BadRequest(f"target_id is 1 to {MAX_NAME_BYTES} bytes of UTF-8.", field="target_id")
+
+
+def _scoped(sources: tuple[Source, ...], before: HubTarget | None) -> bool:
+    """A target that has had events of a journal keeps the ids they are known for."""
+    several = several_journals(sources)
+    if before is None or not any(source.contract == JOURNAL for source in before.sources):
+        return several or (before is not None and before.scoped)
+    if several and not before.scoped and not several_journals(before.sources):
+        rule = "This target gets the plain ids of one team's journal; ids of several would clash. Make another target."
+        raise BadRequest(rule, field="sources")
+    return before.scoped
 
 
 def _url(kind: Kind, url: str, *, loopback: bool) -> str:

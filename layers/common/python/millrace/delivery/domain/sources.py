@@ -74,17 +74,27 @@ def _source(number: int, given: Any) -> Source:
     return Source(given["contract"], scope)
 
 
-def outside(ledger: str, event: Event) -> tuple[str, str, bytes]:
+def several_journals(sources: Iterable[Source]) -> bool:
+    """Whether these may bring the journals of more than one team: their ids may be equal."""
+    scopes = {source.scope for source in sources if source.contract == JOURNAL}
+    return len(scopes) > 1 or any(scope.endswith("*") for scope in scopes)
+
+
+def outside(ledger: str, event: Event, *, scoped: bool = False) -> tuple[str, str, bytes]:
     """
     Id, type and body of an event as a target gets it. `ValueError` if it was pruned.
 
-    The journal's events go out as they were stored. An event of another contract goes out in its catalog envelope,
-    and since its own id is unique in its ledger only, its `event_id` names the ledger too.
+    The journal's events go out as they were stored, but for an `event_id` that could be taken for another event's. An
+    event of another contract goes out in its catalog envelope, and since its own id is unique in its ledger only, its
+    `event_id` names the ledger too.
     """
     body = event.record.body
-    event_id = outside_id(ledger, event.record.id)
+    event_id = outside_id(ledger, event.record.id, scoped=scoped)
     if place_of(ledger).contract == JOURNAL and body is not None:
-        return event_id, str(json.loads(body)["event_type"]), body
+        stored = json.loads(body)
+        if event_id != event.record.id:
+            body = canonical({**stored, "event_id": event_id})
+        return event_id, str(stored["event_type"]), body
     envelope = wrap(ledger, event.record, event.position, event.time_ms)
     sent: dict[str, Any] = {
         "event_id": event_id,
@@ -100,10 +110,15 @@ def outside(ledger: str, event: Event) -> tuple[str, str, bytes]:
     return event_id, envelope.event_type, canonical(sent)[:-1] + b',"payload":' + envelope.payload + b"}"
 
 
-def outside_id(ledger: str, id_: str) -> str:
-    """`contract:scope:id`, escaped so that two events never share one; of the journal the id as it is."""
+def outside_id(ledger: str, id_: str, *, scoped: bool = False) -> str:
+    """
+    `contract:scope:id`, escaped so that two events never share one.
+
+    Of the journal the id as it is: unless it looks like such a name, which would be another event's, or is `scoped`
+    because the target may get several teams' journals.
+    """
     contract, _, *scope = split_key(ledger)
-    if contract == JOURNAL:
+    if contract == JOURNAL and not scoped and id_.partition(":")[0] not in CONTRACTS:
         return id_
     named = ":".join(_escaped(part) for part in (contract, *scope, id_))
     if len(named.encode()) <= MOST_ID_BYTES:
@@ -115,7 +130,7 @@ def outside_id(ledger: str, id_: str) -> str:
 def inside(tenant: str, event_id: str) -> tuple[Ledger, str] | None:
     """The ledger and the id in it that an `event_id` of `outside_id` names; None if it is no such name."""
     parts = [part.replace("%3A", ":").replace("%25", "%") for part in event_id.split(":")]
-    if len(parts) < 3 or parts[0] not in CONTRACTS or parts[0] == JOURNAL:
+    if len(parts) < 3 or parts[0] not in CONTRACTS:
         return None
     return known_ledger(join_key(parts[0], tenant, *parts[1:-1])), parts[-1]
 

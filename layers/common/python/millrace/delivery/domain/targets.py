@@ -29,6 +29,8 @@ class Target:
     prefixes: frozenset[str] = frozenset()
     start_at: int = 0
     """Positions up to this one were there before the target asked for `start: now`."""
+    scoped: bool = False
+    """Ids of the journal go out with their team, for there may be several (D6)."""
 
     def wants(self, event_type: str, family: Family) -> bool:
         if family in (Family.LOCAL_ONLY, Family.UNDECIDED):

@@ -79,8 +79,8 @@ class DynamoDeliveryLedger:
             batch,
             now_ms,
             cursor,
-            transient=self._runs(ledger, transient, pruned),
-            waiting=self._runs(ledger, waiting, pruned),
+            transient=self._runs(target, ledger, transient, pruned),
+            waiting=self._runs(target, ledger, waiting, pruned),
             new=self._new(target, ledger, cursor, batch, pruned),
         )
         if pruned:
@@ -138,9 +138,9 @@ class DynamoDeliveryLedger:
                 break
         return rows
 
-    def _runs(self, ledger: str, rows: Sequence[Row], pruned: Pruned) -> Iterator[OpenRun]:
+    def _runs(self, target: Target, ledger: str, rows: Sequence[Row], pruned: Pruned) -> Iterator[OpenRun]:
         for row in rows:
-            yield OpenRun(row.run.delivery, self.events.of_run(ledger, row.run, pruned))
+            yield OpenRun(row.run.delivery, self.events.of_run(ledger, row.run, pruned, scoped=target.scoped))
 
     def _new(self, target: Target, ledger: str, cursor: int, batch: Batch, pruned: Pruned) -> Iterator[NewEvent]:
         """What follows the cursor, unless an open run has to be recorded as pruned first. Leaves a mark after each
@@ -154,7 +154,7 @@ class DynamoDeliveryLedger:
 
         if not pruned:
             done = iter(self._settled_after(target, ledger, cursor))
-            yield from self.events.after(ledger, cursor, done, pruned, go_on)
+            yield from self.events.after(ledger, cursor, done, pruned, go_on, scoped=target.scoped)
 
     def _settled_after(self, target: Target, ledger: str, cursor: int) -> Iterator[range]:
         """What has a delivery although the cursor is not there yet: a process died before it moved it."""
