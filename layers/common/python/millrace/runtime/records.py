@@ -8,11 +8,23 @@ from typing import Any
 from millrace.ledger.adapters.doorbell import rung_for
 from millrace.ledger.adapters.dynamodb.keys import ledger_of
 from millrace.ledger.domain.names import Ledger
+from millrace.runtime import observe
 
 
 def ledgers_of(event: Mapping[str, Any]) -> list[Ledger]:
-    """Each ledger once, whichever way and however often it was named."""
-    return sorted({_ledger(record) for record in event["Records"]}, key=lambda ledger: ledger.name)
+    """Each ledger once, whichever way and however often it was named.
+
+    A record that cannot be read is logged and left out: it stops no other, and the sweep finds what it was to name.
+    """
+    named: set[Ledger] = set()
+    for record in event["Records"]:
+        try:
+            named.add(_ledger(record))
+        except (ValueError, KeyError) as error:
+            observe.logger().error(
+                "unreadable_record", cause=type(error).__name__, message_id=record.get("messageId", "")
+            )
+    return sorted(named, key=lambda ledger: ledger.name)
 
 
 def is_from_log(event: Mapping[str, Any]) -> bool:
