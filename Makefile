@@ -13,6 +13,8 @@ SEEDS ?= 2000
 SIDE_BY_SIDE ?= 3
 ARGS ?=
 FULL ?=
+KEEP ?=
+FUNCTION ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -28,12 +30,20 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: run
-run: $(READY) $(if $(filter localstack,$(STACK)),build) ## start the embedded stack (PORT=4566), or deploy to a running LocalStack (STACK=localstack)
-	@exec $(BIN)/python -m local.run --port $(PORT) --stack $(STACK)
+run: $(READY) $(if $(filter localstack,$(STACK)),build) ## start the embedded stack (PORT=4566; KEEP=1 keeps its data), or deploy to a running LocalStack (STACK=localstack)
+	@exec $(BIN)/python -m local.run --port $(PORT) --stack $(STACK) $(if $(KEEP),--keep $(KEEP))
 
 .PHONY: stop
-stop: $(READY) ## stop the embedded stack
+stop: $(READY) ## stop the embedded stack, and say what happens to its data
 	@$(BIN)/python -m local.stop
+
+.PHONY: status
+status: $(READY) ## show what runs here: addresses, since when, its data, its functions (ARGS=--json)
+	@$(BIN)/python -m local.status $(ARGS)
+
+.PHONY: logs
+logs: $(READY) ## show what the functions wrote (FUNCTION=fan_out for one of them; ARGS='--lines 500')
+	@$(BIN)/python -m local.logs $(if $(FUNCTION),--function $(FUNCTION)) $(ARGS)
 
 .PHONY: demo
 demo: $(READY) ## show what the hub does, on the running stack or on one of its own
