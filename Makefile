@@ -126,7 +126,7 @@ jobs: $(READY) ## make what the Glue jobs run: their scripts and the zip of shar
 deploy-jobs: $(READY) ## put what the Glue jobs run into a deployed hub's bucket (ARGS='--stack NAME')
 	@$(BIN)/python -m local.jobs $(or $(ARGS),--stack millrace)
 
-COMPILE := CUSTOM_COMPILE_COMMAND="make requirements" $(BIN)/pip-compile --quiet --strip-extras --allow-unsafe \
+COMPILE := CUSTOM_COMPILE_COMMAND="make requirements" $(BIN)/pip-compile --quiet --strip-extras --allow-unsafe --generate-hashes \
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 .PHONY: requirements
 requirements: $(READY) ## compile the requirement files (ARGS=--upgrade for newer versions)
@@ -135,6 +135,10 @@ requirements: $(READY) ## compile the requirement files (ARGS=--upgrade for newe
 	@$(COMPILE) $(ARGS) -o layers/common/requirements.txt -c requirements/dev.txt layers/common/requirements.in
 	@$(COMPILE) $(ARGS) -o requirements/sam.txt requirements/sam.in
 	@! grep -nE '://|--(index-url|extra-index-url|find-links|trusted-host)' requirements/*.txt layers/common/requirements.txt
+
+.PHONY: audit
+audit: $(READY) ## ask the registry about every pinned version: vulnerabilities, yanked files, newer ones (ARGS='--registry …')
+	@$(BIN)/python -m infra.audit $(ARGS)
 
 .PHONY: clean
 clean: ## remove environments, caches and builds
