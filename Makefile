@@ -165,5 +165,7 @@ $(SAM_READY): requirements/sam.txt
 	$(check-python)
 	@echo "Setting up $(SAM_VENV) …"
 	@[ -x $(SAM_VENV)/bin/python ] || $(PYTHON) -m venv $(SAM_VENV)
-	@$(SAM_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/sam.txt
+	@# The file is complete. Asked to follow dependencies, pip finds no hash for one that is asked for with an extra.
+	@$(SAM_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/sam.txt
+	@$(SAM_VENV)/bin/python -m pip check --quiet --disable-pip-version-check
 	@touch $@

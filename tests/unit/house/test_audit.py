@@ -26,7 +26,7 @@ def asked(pages: dict[str, Any], pin: audit.Pin = PIN) -> audit.Finding:
 
 def test_every_pin_of_the_compiled_files_is_asked_for_once(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
-    file.write_text("Thing==2.0 \\\n    --hash=sha256:00\n    # via other==9\nboto3==1.2\n")
+    file.write_text("Thing==2.0 \\\n    --hash=sha256:00\n    # via other==9\nboto3[crt]==1.2\n")
     assert audit.pins([file, file]) == [audit.Pin("boto3", "1.2"), PIN]
     assert len(audit.pins(audit.ROOT / name for name in audit.FILES)) > 100
 
