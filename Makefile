@@ -15,6 +15,8 @@ SEEDS ?= 2000
 SIDE_BY_SIDE ?= 3
 ARGS ?=
 FULL ?=
+KEEP ?=
+FUNCTION ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -30,12 +32,20 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: run
-run: $(READY) $(if $(filter localstack,$(STACK)),build) ## start the embedded stack (PORT=4566), or deploy to a running LocalStack (STACK=localstack)
-	@exec $(BIN)/python -m local.run --port $(PORT) --stack $(STACK)
+run: $(READY) $(if $(filter localstack,$(STACK)),build) ## start the embedded stack (PORT=4566; KEEP=1 keeps its data), or deploy to a running LocalStack (STACK=localstack)
+	@exec $(BIN)/python -m local.run --port $(PORT) --stack $(STACK) $(if $(KEEP),--keep $(KEEP))
 
 .PHONY: stop
-stop: $(READY) ## stop the embedded stack
+stop: $(READY) ## stop the embedded stack, and say what happens to its data
 	@$(BIN)/python -m local.stop
+
+.PHONY: status
+status: $(READY) ## show what runs here: addresses, since when, its data, its functions (ARGS=--json)
+	@$(BIN)/python -m local.status $(ARGS)
+
+.PHONY: logs
+logs: $(READY) ## show what the functions wrote (FUNCTION=fan_out for one of them; ARGS='--lines 500')
+	@$(BIN)/python -m local.logs $(if $(FUNCTION),--function $(FUNCTION)) $(ARGS)
 
 .PHONY: demo
 demo: $(READY) ## show what the hub does, on the running stack or on one of its own
@@ -121,7 +131,7 @@ jobs: $(READY) ## make what the Glue jobs run: their scripts and the zip of shar
 deploy-jobs: $(READY) ## put what the Glue jobs run into a deployed hub's bucket (ARGS='--stack NAME')
 	@$(BIN)/python -m local.jobs $(or $(ARGS),--stack millrace)
 
-COMPILE := CUSTOM_COMPILE_COMMAND="make requirements" $(BIN)/pip-compile --quiet --strip-extras --allow-unsafe \
+COMPILE := CUSTOM_COMPILE_COMMAND="make requirements" $(BIN)/pip-compile --quiet --strip-extras --allow-unsafe --generate-hashes \
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 .PHONY: requirements
 requirements: $(READY) ## compile the requirement files (ARGS=--upgrade for newer versions)
@@ -130,6 +140,10 @@ requirements: $(READY) ## compile the requirement files (ARGS=--upgrade for newe
 	@$(COMPILE) $(ARGS) -o layers/common/requirements.txt -c requirements/dev.txt layers/common/requirements.in
 	@$(COMPILE) $(ARGS) -o requirements/sam.txt requirements/sam.in
 	@! grep -nE '://|--(index-url|extra-index-url|find-links|trusted-host)' requirements/*.txt layers/common/requirements.txt
+
+.PHONY: audit
+audit: $(READY) ## ask the registry about every pinned version: vulnerabilities, yanked files, newer ones (ARGS='--registry …')
+	@$(BIN)/python -m infra.audit $(ARGS)
 
 .PHONY: clean
 clean: ## remove environments, caches and builds
@@ -156,5 +170,7 @@ $(SAM_READY): requirements/sam.txt
 	$(check-python)
 	@echo "Setting up $(SAM_VENV) …"
 	@[ -x $(SAM_VENV)/bin/python ] || $(PYTHON) -m venv $(SAM_VENV)
-	@$(SAM_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/sam.txt
+	@# The file is complete. Asked to follow dependencies, pip finds no hash for one that is asked for with an extra.
+	@$(SAM_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/sam.txt
+	@$(SAM_VENV)/bin/python -m pip check --quiet --disable-pip-version-check
 	@touch $@

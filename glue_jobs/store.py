@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from glue_jobs.workspace import DirectWorkspace, StagedWorkspace, Workspace
 from millrace.lake.adapters.store import bucket_and_prefix, open_objects
 from millrace.ledger.domain.errors import BadRequest
+from millrace.operators.adapters import local_stack
 
 STACK_FILE = Path(".local") / "stack.json"
 STAGE = Path(".local") / "stage"
@@ -31,7 +31,7 @@ def open_store(store: str | None, stage: str | None = None) -> Workspace:
 def _embedded() -> Workspace:
     if not STACK_FILE.is_file():
         raise BadRequest("No hub runs here: start one with `make run`, or name a --store.", field="store")
-    stack = json.loads(STACK_FILE.read_text())
+    stack = local_stack(STACK_FILE)
     if not stack.get("archive_bucket"):
         raise BadRequest(f"{STACK_FILE} names no archive_bucket; name a --store.", field="store")
     root = f"s3://{stack['archive_bucket']}/"

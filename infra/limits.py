@@ -68,6 +68,7 @@ COUNTS: Mapping[str, int] = {
     "nesting": strict_json.MAX_DEPTH,
     "message-rate": messages.MAX_MESSAGES_PER_SECOND,
     "in-flight": messages.MAX_IN_FLIGHT,
+    "connect-seconds": messages.CONNECT_SECONDS,
     "sync-smallest": read.LIMIT_MIN,
     "sync-default": read.LIMIT_DEFAULT,
     "sync-largest": read.LIMIT_MAX,

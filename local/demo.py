@@ -136,7 +136,11 @@ def show(running: Stack, console: Console) -> None:
 @contextmanager
 def a_stack(home: Path, console: Console) -> Iterator[Stack]:
     """The one that runs, else one of our own that ends with us."""
-    running = stack.read(home)
+    try:
+        running = stack.read(home)
+    except stack.LeftBehind as error:
+        console.print(str(error), style="yellow", markup=False)
+        running = None
     if running is not None:
         yield running
         return

@@ -1,5 +1,9 @@
-"""The emulator's own process: MiniStack with four of its habits changed. Started by `local.emulator` only."""
+"""The emulator's own process: MiniStack with four of its habits changed. Started by `local.emulator` only.
 
+With `--keep HOME` it goes on with the data that is kept there, and saves its own.
+"""
+
+import argparse
 import compileall
 import hashlib
 import os
@@ -14,6 +18,8 @@ from typing import Any, ClassVar
 
 from ministack.app import main
 from ministack.core import lambda_runtime
+
+from local.keep import keep
 
 # After every call the emulator waits 50 ms for log lines that may still come. Ours have arrived by then: a call
 # takes 8 ms instead of 58 ms with these, and a late line is kept and shown with the next call.
@@ -92,6 +98,12 @@ def end_with_parent() -> None:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="local.launch", description=__doc__)
+    parser.add_argument("--keep", type=Path, metavar="HOME", help="the folder whose saves it reads and writes")
+    # The emulator looks at the arguments too.
+    home, sys.argv = parser.parse_args().keep, sys.argv[:1]
+    if home is not None:
+        keep(home, Path(os.environ["S3_DATA_DIR"]).parent, int(os.environ["GATEWAY_PORT"]))
     shorten_log_wait()
     contain_failures()
     unpack_layers_once()

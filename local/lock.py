@@ -14,7 +14,8 @@ from typing import IO
 from local.errors import LocalError
 
 FILE = "run.pid"
-STOP_SECONDS = 30
+STOP_SECONDS = 150
+"""Long enough for a stack that saves much data; others are gone in seconds."""
 
 
 class AlreadyRunning(LocalError):

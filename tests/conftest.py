@@ -29,5 +29,5 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if given:
         yield given
         return
-    with emulator(tmp_path_factory.mktemp("emulator"), free_port()) as url:
-        yield url
+    with emulator(tmp_path_factory.mktemp("emulator"), free_port()) as emulated:
+        yield emulated.endpoint_url

@@ -1,24 +1,28 @@
-"""The WebSocket: $connect, $disconnect, and every message in between."""
+"""The WebSocket: $connect, $disconnect, and every message in between; and the end of the time to say `connect`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from millrace.ledger import wiring as core
 from millrace.live import wiring
+from millrace.live.adapters.deadlines import connection_of
 from millrace.runtime import bearer, observe
 from millrace.runtime.snapstart import before_snapshot
 
 before_snapshot(lambda: (bearer.tokens(), wiring.converse()))
 
 
-def handler(event: Mapping[str, Any], _context: Any) -> dict[str, int]:
+def handler(event: Mapping[str, Any], _context: Any) -> dict[str, Any]:
+    if "Records" in event:
+        return _deadlines(event["Records"])
     context = event["requestContext"]
     connection, kind = str(context["connectionId"]), str(context["eventType"])
     try:
         if kind == "CONNECT":
             wiring.connections().open(connection, core.now_ms())
+            wiring.deadlines().set(connection)
         elif kind == "DISCONNECT":
             wiring.subscriptions().remove(connection)
             wiring.connections().remove(connection)
@@ -31,3 +35,17 @@ def handler(event: Mapping[str, Any], _context: Any) -> dict[str, int]:
         return {"statusCode": 500}
     observe.logger().info("socket", connection=connection, event_type=kind)
     return {"statusCode": 200}
+
+
+def _deadlines(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """One that fails is looked at again, and holds no other up."""
+    failed = []
+    for record in records:
+        try:
+            connection = connection_of(record["body"])
+            closed = wiring.close_strangers()(connection)
+            observe.logger().info("deadline", connection=connection, closed=closed)
+        except Exception:  # noqa: BLE001 - whatever it is, the queue brings it again, and gives up in the end
+            observe.logger().exception("deadline_failed")
+            failed.append({"itemIdentifier": record["messageId"]})
+    return {"batchItemFailures": failed}

@@ -164,6 +164,12 @@ QUEUES = (
         CHECK_ALARMS,
     ),
     Alarm(
+        queue("deadline"),
+        QUEUE_LAG,
+        "A message about an open socket has waited for five minutes: sockets that stay silent are not closed.",
+        f"{CHECK_ALARMS} Clients that say connect are not concerned.",
+    ),
+    Alarm(
         queue("wake"),
         QUEUE_LAG,
         "A message for the function fan-out has waited for five minutes: some subscribers get new events late.",
@@ -199,6 +205,12 @@ QUEUES = (
         DEAD_LETTERS,
         "The function index gave up on a message: sync of one ledger is slower, but its answers are right.",
         f"{READ_ITS_LOG} Correct the cause, then start a redrive of the dead-letter queue.",
+    ),
+    Alarm(
+        dead_letters("deadline"),
+        DEAD_LETTERS,
+        "The function socket could not close a socket that stays silent.",
+        f"{READ_ITS_LOG} Correct the cause, then purge the dead-letter queue: the gateway ends idle sockets by itself.",
     ),
     Alarm(
         dead_letters("wake"),

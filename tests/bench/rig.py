@@ -114,5 +114,5 @@ def rig_at(endpoint: str) -> Rig:
 @contextmanager
 def own_rig() -> Iterator[Rig]:
     """On an emulator that starts and ends with the block."""
-    with TemporaryDirectory() as home, emulator(Path(home), free_port()) as endpoint:
-        yield rig_at(endpoint)
+    with TemporaryDirectory() as home, emulator(Path(home), free_port()) as emulated:
+        yield rig_at(emulated.endpoint_url)

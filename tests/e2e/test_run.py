@@ -11,18 +11,24 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 from botocore.stub import Stubber
 from rich.console import Console
 
-from local import cloud, demo, greeting
+from local import cloud, demo, greeting, logs, saves, status
 from local.deploy import DeployFailed, deploy
 from local.emulator import HOST, free_port, port_is_free
+from local.errors import LocalError
 from local.stack import ROOT
 from millrace_client.commands import cli
+from millrace_client.local_stack import secret_of
+from millrace_client.sync.http import Client
+from millrace_client.tokens import Grant, sign
 from tests.e2e.conftest import Hub
 from tests.support.shell import paste
 
@@ -60,9 +66,9 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / ".local"
 
 
-def started(home: Path) -> subprocess.Popen[str]:
+def started(home: Path, *options: str, port: int | None = None) -> subprocess.Popen[str]:
     """A run that got as far as its stack file, or that ended before."""
-    command = [sys.executable, "-m", "local.run", "--home", str(home), "--port", str(free_port())]
+    command = [sys.executable, "-m", "local.run", "--home", str(home), "--port", str(port or free_port()), *options]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     wait_for(lambda: (home / "stack.json").exists() or process.poll() is not None, "stack.json")
     return process
@@ -70,12 +76,18 @@ def started(home: Path) -> subprocess.Popen[str]:
 
 @pytest.fixture
 def running(home: Path) -> Iterator[subprocess.Popen[str]]:
-    process = started(home)
+    with run(home) as process:
+        yield process
+
+
+@contextmanager
+def run(home: Path, *options: str, port: int | None = None) -> Iterator[subprocess.Popen[str]]:
+    process = started(home, *options, port=port)
     if process.poll() is not None:
         output, _ = process.communicate()
         assert "is in use" in output
         # Another test run took the port between our choice and our start.
-        process = started(home)
+        process = started(home, *options, port=port)
     try:
         assert process.poll() is None, process.stdout and process.stdout.read()
         yield process
@@ -99,7 +111,9 @@ def test_a_running_stack_is_healthy_says_so_when_started_again_and_stops_without
         assert f"already running at {stack['http_url']}" in again.stdout
 
     stopped = local("stop", "--home", home)
-    assert (stopped.returncode, stopped.stdout) == (0, "Stopped the embedded stack.\n")
+    assert stopped.returncode == 0
+    assert stopped.stdout.startswith("Stopped the embedded stack; what it stored is gone.")
+    assert "KEEP=1" in stopped.stdout
     output, _ = running.communicate(timeout=SECONDS)
     assert running.returncode == 0
     assert "Traceback" not in output
@@ -109,21 +123,74 @@ def test_a_running_stack_is_healthy_says_so_when_started_again_and_stops_without
     assert port_is_free(int(stack["endpoint_url"].rsplit(":", 1)[1]))
 
 
-def test_ctrl_c_stops_it_cleanly(home: Path, running: subprocess.Popen[str]) -> None:
-    assert home.stat().st_mode & 0o077 == 0, "what it keeps has secrets"
-    family = descendants(running.pid)
-    running.send_signal(signal.SIGINT)
-    output, _ = running.communicate(timeout=SECONDS)
-    assert running.returncode == 0
-    assert output.endswith("Stopped.\n")
+def contents(stack: dict[str, Any]) -> dict[str, Any]:
+    """What a client of the hub can tell from what it knew before: its secret, its events, its objects."""
+    where = cloud.at(stack["endpoint_url"])
+    secret = secret_of(stack["endpoint_url"], stack["region"], stack["secret_arn"])
+    with Client(stack["http_url"], sign(Grant("C1", ["kept"]), secret)) as hub:
+        events = [event for page in hub.pages("kept", ["a"]) for event in page["events"]]
+    objects = where.s3.list_objects_v2(Bucket=stack["archive_bucket"]).get("Contents", [])
+    return {"secret": secret, "events": events, "objects": {one["Key"]: one["ETag"] for one in objects}}
+
+
+def submit(stack: dict[str, Any], name: str) -> None:
+    secret = secret_of(stack["endpoint_url"], stack["region"], stack["secret_arn"])
+    with Client(stack["http_url"], sign(Grant("C1", ["kept"]), secret)) as hub:
+        event = {"id": name, "partitions": ["a"], "event": {"type": "note", "payload": name}}
+        [result] = hub.submit("kept", [event])
+    assert result["status"] == "committed"
+
+
+def archived(stack: dict[str, Any]) -> int:
+    return len(contents(stack)["objects"])
+
+
+def test_what_is_kept_survives_a_stop_and_the_death_of_the_emulator_is_told_at_once(home: Path) -> None:
+    with run(home, "--keep", "1") as first:
+        before = json.loads((home / "stack.json").read_text())
+        assert home.stat().st_mode & 0o077 == 0, "what it keeps has secrets"
+        submit(before, "first")
+        wait_for(lambda: archived(before) == 1, "the first object")
+        known = contents(before)
+        family = descendants(first.pid)
+        first.send_signal(signal.SIGINT)
+        output, _ = first.communicate(timeout=SECONDS)
+        assert first.returncode == 0
+        assert "Stopped; its data is kept." in output
+        assert "Traceback" not in output
+        assert not family & processes().keys()
+
+    with run(home, "--keep", "1", port=int(before["endpoint_url"].rsplit(":", 1)[1])) as second:
+        after = json.loads((home / "stack.json").read_text())
+        new = {"pid", "since"}
+        assert {name: after[name] for name in after.keys() - new} == {
+            name: before[name] for name in before.keys() - new
+        }
+        assert contents(after) == known
+        submit(after, "second")
+        assert [event["committed_id"] for event in contents(after)["events"]] == [1, 2]
+        wait_for(lambda: archived(after) == 2, "an object by the stream's reader, which starts anew")
+        family = descendants(second.pid)
+        [emulator] = {pid for pid, parent in processes().items() if parent == second.pid}
+        os.kill(emulator, signal.SIGKILL)
+        output, _ = second.communicate(timeout=10)
+    assert second.returncode == 1
+    assert "The emulator has died (killed by SIGKILL)" in output
+    assert "what was accepted after that is lost" in output
     assert "Traceback" not in output
     assert not family & processes().keys()
+    assert not (home / "stack.json").exists()
+    assert saves.newest(home) is not None
 
 
 def test_a_killed_run_takes_the_emulator_and_its_functions_with_it(home: Path, running: subprocess.Popen[str]) -> None:
     family = descendants(running.pid)
     running.kill()
     wait_for(lambda: not family & processes().keys(), "the end of every process")
+    assert (home / "stack.json").exists()
+    left = local("status", "--home", home)
+    assert left.returncode == 1
+    assert "stack.json was left behind" in left.stdout
     assert local("stop", "--home", home).stdout.startswith("Nothing to stop")
 
 
@@ -210,3 +277,17 @@ def test_the_command_line_finds_the_local_hub_mints_a_token_and_reads_back_what_
 
     assert cli.main(["health"]) == 0
     assert "status: ok" in capsys.readouterr().out
+
+    seen = status.status_of(tmp_path / ".local")
+    assert (seen.running, seen.healthy, seen.http_url, seen.keeps_data) == (True, True, stack.http_url, False)
+    active = {function.name for function in seen.functions if function.last_active}
+    assert active >= {"submit", "sync", "meta"}
+    assert {function.name for function in seen.functions} >= {folder.name for folder in (ROOT / "functions").glob("*/")}
+    status.show(seen, Console(quiet=True))
+
+    lines = logs.lines_of(stack.stack, "submit", 5)
+    assert 0 < len(lines) <= 5
+    assert all(" submit " in line for line in lines)
+    assert {line.split()[1] for line in logs.lines_of(stack.stack, None, 1000)} >= active - {"archive"}
+    with pytest.raises(LocalError, match="FUNCTION is one of: archive, catalog"):
+        logs.lines_of(stack.stack, "nothing", 5)

@@ -12,6 +12,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
+from millrace.live.domain.messages import CONNECT_SECONDS
 from tests.e2e.api import item, submit
 from tests.e2e.conftest import Hub
 
@@ -66,6 +67,14 @@ def opened(hub: Hub, project: str | None = None, **claims: Any) -> Iterator[Sock
             answer = socket.ask("connect", {"token": token, "client_id": claims.get("client_id", "C1")})
             assert answer["type"] == "connected", answer
         yield socket
+
+
+def test_a_socket_that_does_not_say_who_it_is_in_time_is_closed(stack: Hub) -> None:
+    begun = time.monotonic()
+    with opened(stack) as silent, opened(stack, "silent") as known:
+        assert silent.is_closed()
+        assert time.monotonic() - begun >= CONNECT_SECONDS
+        assert known.ask("heartbeat", {})["type"] == "heartbeat_ack"
 
 
 def test_s9_an_event_submitted_on_one_socket_is_seen_on_the_others(stack: Hub) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -146,9 +148,10 @@ def test_a_store_is_a_bucket_or_a_directory(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(BadRequest, match="make run"):
         open_store(None)
     (tmp_path / ".local").mkdir()
-    (tmp_path / ".local/stack.json").write_text('{"endpoint_url": "http://x", "region": "us-east-1"}')
-    with pytest.raises(BadRequest, match="archive_bucket"):
-        open_store(None)
-    stack = '{"endpoint_url": "http://127.0.0.1:9", "region": "us-east-1", "archive_bucket": "archive"}'
-    (tmp_path / ".local/stack.json").write_text(stack)
-    assert open_store(None).root == "s3://archive/"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        stack = {"endpoint_url": f"http://127.0.0.1:{server.getsockname()[1]}", "region": "us-east-1"}
+        (tmp_path / ".local/stack.json").write_text(json.dumps(stack))
+        with pytest.raises(BadRequest, match="archive_bucket"):
+            open_store(None)
+        (tmp_path / ".local/stack.json").write_text(json.dumps(stack | {"archive_bucket": "archive"}))
+        assert open_store(None).root == "s3://archive/"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from millrace_client.errors import NoHub, Unreachable, Usage
-from millrace_client.local_stack import STACK_FILE, folder_of
+from millrace_client.local_stack import STACK_FILE, folder_of, required
 
 if TYPE_CHECKING:
     from millrace.operators.wiring import Hub
@@ -27,9 +28,8 @@ def open_hub(stack: str | None, region: str | None) -> Hub:
 
 
 def _local() -> Hub:
-    folder = folder_of()
-    if folder is None:
-        raise NoHub("No hub runs here: start one with `make run`, or name one with --stack.")
+    required("name one with --stack")
+    folder = folder_of() or Path()
     from millrace.operators.adapters import local_tables  # noqa: PLC0415 - it brings boto3, slow to import
 
     file = folder / STACK_FILE

@@ -26,7 +26,7 @@ def open_store(store: str | None) -> Objects:
     """The store of this address, or of the hub that runs here."""
     if store is not None:
         return open_objects(store)
-    stack = local_stack.required()
+    stack = local_stack.required("name a --store")
     if stack.archive_bucket is None:
         raise Usage("The local hub names no archive bucket; name a --store.")
     return open_objects(

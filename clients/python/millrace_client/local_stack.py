@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -30,9 +32,28 @@ class LocalStack:
 
 
 def find(start: Path | None = None) -> LocalStack | None:
-    """The stack of this folder or of the nearest one above it."""
+    """The stack of this folder or of the nearest one above it. Raises `NoHub` if its file was left behind."""
     folder = folder_of(start)
-    return None if folder is None else _read(folder / STACK_FILE)
+    if folder is None:
+        return None
+    stack = _read(folder / STACK_FILE)
+    if not answers(stack.endpoint_url):
+        raise NoHub(
+            f"{folder / STACK_FILE} was left behind: nothing answers at {stack.endpoint_url}. "
+            "Start the hub again with `make run`."
+        )
+    return stack
+
+
+def answers(endpoint_url: str) -> bool:
+    """Does anybody listen there? A stack that was killed leaves its file behind."""
+    try:
+        address = urlsplit(endpoint_url)
+        port = address.port or (443 if address.scheme == "https" else 80)
+        with socket.create_connection((address.hostname or "", port), timeout=3):
+            return True
+    except (OSError, ValueError):
+        return False
 
 
 def folder_of(start: Path | None = None) -> Path | None:
@@ -41,11 +62,11 @@ def folder_of(start: Path | None = None) -> Path | None:
     return next((folder for folder in (here, *here.parents) if (folder / STACK_FILE).is_file()), None)
 
 
-def required(start: Path | None = None) -> LocalStack:
-    """Raises `NoHub`."""
-    stack = find(start)
+def required(otherwise: str = "") -> LocalStack:
+    """`otherwise` says what else the caller can do, with options that it has. Raises `NoHub`."""
+    stack = find()
     if stack is None:
-        raise NoHub("No hub runs here: start one with `make run`, or name one with --url and --token.")
+        raise NoHub(f"No hub runs here: start one with `make run`{otherwise and f', or {otherwise}'}.")
     return stack
 
 
@@ -62,7 +83,10 @@ def secret_of(endpoint_url: str, region: str, secret_arn: str) -> str:
         answer = httpx.post(endpoint_url, json={"SecretId": secret_arn}, headers=headers, timeout=SECONDS)
         return str(answer.raise_for_status().json()["SecretString"])
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError) as error:
-        raise Unreachable(f"Cannot read the signing secret from {endpoint_url}: {error}") from error
+        raise Unreachable(
+            f"Cannot read the signing secret from {endpoint_url}: {error}. If another program answers there, "
+            f"{STACK_FILE} was left behind: start the hub again with `make run`."
+        ) from error
 
 
 def token_for(endpoint_url: str, region: str, secret_arn: str, *, client: str, projects: Sequence[str]) -> str:

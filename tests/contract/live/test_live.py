@@ -10,6 +10,7 @@ from moto import mock_aws
 
 from millrace.ledger.adapters.memory import in_turn
 from millrace.ledger.domain.access import Identity
+from millrace.ledger.domain.errors import Unavailable
 from millrace.ledger.domain.names import Ledger
 from millrace.live.adapters.dynamodb.connections import DynamoConnections
 from millrace.live.adapters.dynamodb.subscriptions import DynamoSubscriptions
@@ -84,6 +85,23 @@ def test_a_connection_has_so_many_messages_a_second(stores: Stores) -> None:
         stores.connections.end_turn(turn.connection)
     assert stores.connections.take_turn("c1", "heartbeat", NOW, NOW).refused == "rate"
     assert stores.connections.take_turn("c1", "heartbeat", NOW + 1000, NOW + 1000).connection is not None
+
+
+def test_a_stranger_is_one_that_has_not_said_who_it_is(stores: Stores) -> None:
+    connections = stores.connections
+    assert connections.is_stranger("c1", NOW), "not known at all"
+    connections.open("c1", NOW)
+    assert connections.is_stranger("c1", NOW)
+    turn = connections.take_turn("c1", "heartbeat", NOW, NOW + 100)
+    assert turn.connection
+    with pytest.raises(Unavailable):
+        connections.is_stranger("c1", NOW + 50)
+    connections.end_turn(replace(turn.connection, missteps=1))
+    assert connections.is_stranger("c1", NOW + 50)
+    turn = connections.take_turn("c1", "connect", NOW + 60, NOW + 160)
+    assert turn.connection
+    connections.end_turn(replace(turn.connection, identity=Identity("me", "t", frozenset(), (), frozenset(), "t")))
+    assert not connections.is_stranger("c1", NOW + 70)
 
 
 def test_a_removed_connection_is_gone_and_stays_gone(stores: Stores) -> None:

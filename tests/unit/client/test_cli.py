@@ -253,6 +253,7 @@ def local_hub(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(nowhere / "below")
     secret = "s" * 64
     monkeypatch.setattr(local_stack, "secret_of", lambda *_: secret)
+    monkeypatch.setattr(local_stack, "answers", lambda _: True)
     return secret
 
 

@@ -94,6 +94,7 @@ def test_the_hub_of_this_folder_is_found_and_its_token_made(
     nowhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(local_stack, "secret_of", lambda *_: SECRET)
+    monkeypatch.setattr(local_stack, "answers", lambda _: True)
 
     async def test() -> None:
         async with FakeHub() as hub:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import io
 import json
+import os
 import re
 import uuid
 from collections.abc import Iterator
@@ -28,6 +29,7 @@ from millrace.ledger.domain.names import Ledger, stream_ledger
 from millrace.ledger.domain.page import Draft
 from millrace.live import wiring as live_wiring
 from millrace.live.adapters.memory import MemoryWire
+from millrace.live.ports import Connection
 from millrace.realtime import wiring as realtime_wiring
 from millrace.runtime import bearer, clients, observe
 from millrace.streams import wiring as streams_wiring
@@ -96,7 +98,7 @@ def deployment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         for name in ("claims", "log", "state", "index", "connections", "diagnostics", "waiting"):
             monkeypatch.setenv(f"{name.upper()}_TABLE", getattr(tables, name))
         sqs = boto3.client("sqs", region_name="us-east-1")
-        for queue in ("INDEX", "WAKE", "ARCHIVE"):
+        for queue in ("INDEX", "WAKE", "ARCHIVE", "DEADLINE"):
             monkeypatch.setenv(f"{queue}_QUEUE_URL", sqs.create_queue(QueueName=queue)["QueueUrl"])
         boto3.client("s3", region_name="us-east-1").create_bucket(Bucket="archive")
         monkeypatch.setenv("ARCHIVE_BUCKET", "archive")
@@ -118,7 +120,11 @@ class Trusting:
 
 def forget_wiring() -> None:
     modules = (bearer, core, delivery_wiring, lake_wiring, live_wiring, realtime_wiring, streams_wiring, sync_wiring)
-    for made in (clients.secrets_client, *(made for module in modules for made in vars(module).values())):
+    for made in (
+        clients.secrets_client,
+        clients._secrets,
+        *(made for module in modules for made in vars(module).values()),
+    ):
         if hasattr(made, "cache_clear"):
             made.cache_clear()
 
@@ -239,6 +245,30 @@ def test_a_message_on_a_socket_is_answered(monkeypatch: pytest.MonkeyPatch) -> N
     assert invoke("socket", sample("socket_message")) == {"statusCode": 200}
     (sent,) = wire.sent[sample("socket_message")["requestContext"]["connectionId"]]
     assert json.loads(sent)["payload"]["code"] == "bad_request", "it has not said connect yet"
+
+
+def test_a_socket_that_stays_silent_is_closed_at_its_deadline_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    wire = MemoryWire()
+    monkeypatch.setattr(live_wiring, "wire", lambda: wire)
+    connections = live_wiring.connections()
+    connection = sample("socket_connect")["requestContext"]["connectionId"]
+    invoke("socket", sample("socket_connect"))
+    asked: Any = {"QueueUrl": os.environ["DEADLINE_QUEUE_URL"], "AttributeNames": ["All"]}
+    waiting = boto3.client("sqs", region_name="us-east-1").get_queue_attributes(**asked)["Attributes"]
+    assert waiting["ApproximateNumberOfMessagesDelayed"] == "1"
+
+    connections.take_turn(connection, "connect", core.now_ms(), core.now_ms() + 60_000)
+    busy = invoke("socket", sample("socket_deadline"))
+    assert len(busy["batchItemFailures"]) == 1, "it may be saying connect"
+    connections.end_turn(Connection(connection, identity=EVERYONE))
+    assert invoke("socket", sample("socket_deadline")) == {"batchItemFailures": []}
+    assert not wire.closed
+
+    connections.end_turn(Connection(connection, missteps=1))
+    assert invoke("socket", sample("socket_deadline")) == {"batchItemFailures": []}
+    assert wire.closed == {connection}
+    assert connections.take_turn(connection, "x", 0, 0).refused == "gone"
+    assert invoke("socket", sample("socket_deadline")) == {"batchItemFailures": []}, "again is fine"
 
 
 def changed(sent: dict[str, Any], body: Any = None, **changes: Any) -> dict[str, Any]:

@@ -143,6 +143,7 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "StreamSecret.Id": READ_SECRET,
         "POST @connections": TALK,
         "DELETE @connections": TALK,
+        "DeadlineQueue.Arn": RECEIVE | SEND,
     },
     "FanOutFunction": {
         "FanOutLogs.Arn": WRITE_LOGS,

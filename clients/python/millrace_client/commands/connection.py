@@ -25,7 +25,8 @@ class World:
 
     def connect(self, url: str | None, token: str | None, project: str | None = None) -> Client:
         """A client for `project`; without one, for what needs no token. Raises `NoHub`."""
-        address = url or local_stack.required().http_url
+        otherwise = "name one with --url" + (" and --token" if project is not None else "")
+        address = url or local_stack.required(otherwise).http_url
         if token is None and project is not None:
             token = _mint(address, project)
         return Client(address, token, transport=self.transport, sleep=self.sleep)

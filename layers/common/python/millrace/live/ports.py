@@ -55,8 +55,17 @@ class Connections(Protocol):
     def end_turn(self, connection: Connection) -> None:
         """Store what the message changed, and let the next one in."""
 
+    def is_stranger(self, id_: str, now_ms: int) -> bool:
+        """Whether it has not said who it is, or is not known at all. Strongly consistent. Raises `Unavailable` while a
+        message of it is handled, which may be the one that says it."""
+
     def remove(self, id_: str) -> None:
         """Forget the connection. Idempotent."""
+
+
+class Deadlines(Protocol):
+    def set(self, connection: str) -> None:
+        """Have somebody look at the connection when its time to say `connect` is over."""
 
 
 @dataclass(frozen=True, slots=True)

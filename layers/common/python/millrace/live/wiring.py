@@ -14,10 +14,12 @@ from millrace.sync import wiring as sync_wiring
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from millrace.live.adapters.deadlines import SqsDeadlines
     from millrace.live.adapters.dynamodb.connections import DynamoConnections
     from millrace.live.adapters.dynamodb.subscriptions import DynamoSubscriptions
     from millrace.live.adapters.socket_wire import ApiGatewayWire
     from millrace.live.application.broadcast import Broadcast
+    from millrace.live.application.close_strangers import CloseStrangers
     from millrace.live.application.converse import Converse
     from millrace.live.application.fan_out import FanOut
     from millrace.live.ports import DeliveryWakes
@@ -35,6 +37,20 @@ def subscriptions() -> DynamoSubscriptions:
     from millrace.live.adapters.dynamodb.subscriptions import DynamoSubscriptions
 
     return DynamoSubscriptions(core.dynamodb(), setting("CONNECTIONS_TABLE"), core.together(), core.now_ms)
+
+
+@cache
+def deadlines() -> SqsDeadlines:
+    from millrace.live.adapters.deadlines import SqsDeadlines
+
+    return SqsDeadlines(core.sqs(), setting("DEADLINE_QUEUE_URL"))
+
+
+@cache
+def close_strangers() -> CloseStrangers:
+    from millrace.live.application.close_strangers import CloseStrangers
+
+    return CloseStrangers(connections(), wire(), core.now_ms)
 
 
 @cache

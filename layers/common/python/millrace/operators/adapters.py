@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import boto3
 from botocore.config import Config
+
+from millrace.ledger.domain.errors import BadRequest
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -19,9 +23,22 @@ def dynamodb_client(**settings: Any) -> DynamoDBClient:
     return boto3.client("dynamodb", config=config, **settings)
 
 
+def local_stack(stack_file: Path) -> dict[str, Any]:
+    """What the embedded stack says of itself. Raises `BadRequest` if its file was left behind."""
+    stack: dict[str, Any] = json.loads(stack_file.read_text())
+    address = urlsplit(stack["endpoint_url"])
+    try:
+        with socket.create_connection((address.hostname or "", address.port or 80), timeout=3):
+            return stack
+    except OSError as error:
+        raise BadRequest(
+            f"{stack_file} was left behind: nothing answers at {stack['endpoint_url']}. Start the hub with `make run`."
+        ) from error
+
+
 def local_tables(stack_file: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    """How to reach the embedded stack, and its tables by name."""
-    stack = json.loads(stack_file.read_text())
+    """How to reach the embedded stack, and its tables by name. Raises `BadRequest` if its file was left behind."""
+    stack = local_stack(stack_file)
     settings = {
         "endpoint_url": stack["endpoint_url"],
         "region_name": stack["region"],

@@ -7,10 +7,12 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import boto3
-from aws_lambda_powertools.utilities.parameters import get_secret
+from aws_lambda_powertools.utilities.parameters import SecretsProvider
+from aws_lambda_powertools.utilities.parameters.exceptions import GetParameterError
 from botocore.config import Config
 
 from millrace.ledger.adapters.aws_errors import translated
+from millrace.ledger.domain.errors import Unavailable
 
 if TYPE_CHECKING:
     from mypy_boto3_apigatewaymanagementapi import ApiGatewayManagementApiClient
@@ -32,6 +34,9 @@ _SOCKET_CONFIG = Config(
 _OBJECT_CONFIG = Config(
     retries={"mode": "standard", "max_attempts": 4}, connect_timeout=2, read_timeout=30, max_pool_connections=32
 )
+
+
+UNREADABLE = "A secret of the hub cannot be read now; send the same request again."
 
 
 def dynamodb_client() -> DynamoDBClient:
@@ -66,16 +71,32 @@ def secrets_client() -> SecretsManagerClient:
     return boto3.client("secretsmanager", config=_CONFIG)
 
 
+@cache
+def _secrets() -> SecretsProvider:
+    return SecretsProvider(boto3_client=secrets_client())
+
+
 def read_secret(arn: str, max_age_seconds: int) -> str:
-    """A secret's text, kept in memory for `max_age_seconds`."""
-    return str(get_secret(arn, max_age=max_age_seconds))
+    """A secret's text, kept in memory for `max_age_seconds`. Raises `Unavailable`."""
+    try:
+        return str(_secrets().get(arn, max_age=max_age_seconds))
+    except GetParameterError as error:
+        raise Unavailable(UNREADABLE, cause=_code(error.__cause__ or error.__context__)) from error
 
 
 def read_secret_stage(arn: str, stage: str) -> str | None:
-    """A secret's text at a stage of its rotation; None if no version is at that stage."""
+    """A secret's text at a stage of its rotation; None if no version is at that stage. Raises `Unavailable`."""
     client = secrets_client()
-    with translated():
-        try:
+    try:
+        with translated():
             return client.get_secret_value(SecretId=arn, VersionStage=stage)["SecretString"]
-        except client.exceptions.ResourceNotFoundException:
+    except Unavailable as error:
+        if isinstance(error.__cause__, client.exceptions.ResourceNotFoundException):
             return None
+        raise Unavailable(UNREADABLE, cause=_code(error.__cause__)) from error
+
+
+def _code(error: BaseException | None) -> str:
+    """What AWS calls the failure: never the text, which may repeat what was asked for."""
+    response = getattr(error, "response", {})
+    return str(response.get("Error", {}).get("Code") or type(error).__name__)

@@ -22,6 +22,8 @@ PARTS = {"streams": 2}
 MAX_POSITION = 2**53 - 1
 MAX_DAYS = 36_500
 MAX_SCOPE_BYTES = 512
+MAX_STORED_SCOPE_BYTES = 600
+"""As part of a key, where `#` and `%` take three bytes: there is room for this and for the longest partition."""
 DAY_MS = 86_400_000
 
 
@@ -61,6 +63,9 @@ def check_scope(tenant: str, contract: str, text: str) -> Scope:
         raise BadRequest(f"contract must be one of {', '.join(CONTRACTS)}.", field="contract")
     if not text.strip() or len(text.encode()) > MAX_SCOPE_BYTES:
         raise BadRequest(f"scope must be a non-blank string of at most {MAX_SCOPE_BYTES} bytes.", field="scope")
+    if len(join_key(text).encode()) > MAX_STORED_SCOPE_BYTES:
+        rule = f"scope must be at most {MAX_STORED_SCOPE_BYTES} bytes, of which # and % take three each."
+        raise BadRequest(rule, field="scope", max_bytes=MAX_STORED_SCOPE_BYTES)
     scope = Scope(tenant, contract, text)
     if not scope.is_pattern and len(scope.parts) != PARTS.get(contract, 1):
         raise BadRequest("A stream's scope is runtime_id:stream_id, or a beginning of it and *.", field="scope")

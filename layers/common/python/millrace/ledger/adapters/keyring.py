@@ -51,4 +51,4 @@ class StagedKeys:
             self._staged = [secret.encode() for secret in staged if secret]
         self._read_ms = self.clock()
         if not self._staged:
-            raise RuntimeError("the stream secret is empty")
+            raise Unavailable("A secret of the hub is empty.", cause="EmptySecret")

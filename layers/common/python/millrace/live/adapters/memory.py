@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
+from millrace.ledger.domain.errors import Unavailable
 from millrace.ledger.domain.names import Ledger
 from millrace.live.domain.messages import MAX_MESSAGES_PER_SECOND
 from millrace.live.ports import Connection, Subscription, Turn
@@ -47,6 +48,13 @@ class MemoryConnections:
             row = self.rows.get(connection.id)
             if row is not None:
                 row.connection, row.busy_until = connection, 0
+
+    def is_stranger(self, id_: str, now_ms: int) -> bool:
+        with self.lock:
+            row = self.rows.get(id_)
+            if row is not None and row.busy_until > now_ms:
+                raise Unavailable("A message of this connection is being handled.")
+            return row is None or row.connection.identity is None
 
     def remove(self, id_: str) -> None:
         with self.lock:

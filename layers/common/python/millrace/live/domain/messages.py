@@ -16,6 +16,8 @@ MAX_MESSAGE_BYTES = 128_000
 PAGE_BYTES = 100 * 1024
 MAX_MESSAGES_PER_SECOND = 200
 MAX_IN_FLIGHT = 200
+CONNECT_SECONDS = 15
+"""How long a socket may be open without having said `connect`."""
 CLOSING = frozenset({"auth_failed", "server_error", "protocol_version_unsupported"})
 
 LIMITS = {

@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError
 
 from millrace.ledger.adapters.aws_errors import applied, condition_failed, translated
 from millrace.ledger.domain.access import Identity
+from millrace.ledger.domain.errors import Unavailable
 from millrace.live.domain.messages import MAX_MESSAGES_PER_SECOND
 from millrace.live.ports import Connection, Cycle, Turn
 
@@ -98,6 +99,13 @@ class DynamoConnections:
                 ExpressionAttributeValues={":c": {"S": json.dumps(stored)}, ":free": {"N": "0"}},
             )
         )
+
+    def is_stranger(self, id_: str, now_ms: int) -> bool:
+        with translated():
+            item: Any = self.client.get_item(TableName=self.table, Key=_key(id_), ConsistentRead=True).get("Item")
+        if item and int(item["until"]["N"]) > now_ms:
+            raise Unavailable("A message of this connection is being handled.")
+        return not item or _connection(id_, item).identity is None
 
     def remove(self, id_: str) -> None:
         with translated():
