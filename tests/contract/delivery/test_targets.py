@@ -10,18 +10,18 @@ from moto import mock_aws
 
 from millrace.delivery.adapters.dynamodb.agenda import DynamoAgenda
 from millrace.delivery.adapters.dynamodb.directory import DynamoDirectory, DynamoTargetStates
-from millrace.delivery.adapters.dynamodb.drains import DynamoDrains
+from millrace.delivery.adapters.dynamodb.drains import DynamoDrains, DynamoLine
 from millrace.delivery.adapters.dynamodb.positions import DynamoPositions
 from millrace.delivery.adapters.dynamodb.runs import Runs
-from millrace.delivery.adapters.memory.drains import MemoryDrains
+from millrace.delivery.adapters.memory.drains import MemoryDrains, MemoryLine
 from millrace.delivery.adapters.memory.targets import MemoryAgenda, MemoryDirectory, MemoryPositions, MemorySecrets
 from millrace.delivery.adapters.target_secrets import SealedSecrets
 from millrace.delivery.domain.circuit import Circuit
-from millrace.delivery.domain.drains import Drain
+from millrace.delivery.domain.drains import Drain, Waiting
 from millrace.delivery.domain.hub_targets import HubTarget, SecretsLost, check_target
 from millrace.delivery.domain.targets import Blocked, TargetState
 from millrace.delivery.ports.deliveries import TargetStates
-from millrace.delivery.ports.drains import Drains, Taken
+from millrace.delivery.ports.drains import Drains, Line, Paces, Taken
 from millrace.delivery.ports.targets import Agenda, Directory, Kept, Position, Positions, Secrets
 from millrace.delivery.receivers.registry import RECEIVERS
 from millrace.ledger.adapters.keyring import StagedKeys
@@ -36,13 +36,23 @@ class Stores:
     positions: Positions
     agenda: Agenda
     drains: Drains
+    line: Line
+    paces: Paces
 
 
 @pytest.fixture(params=["memory", "moto", "embedded"])
 def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
     if request.param == "memory":
         directory = MemoryDirectory()
-        yield Stores(directory, directory.states, MemoryPositions(), MemoryAgenda(), MemoryDrains())
+        yield Stores(
+            directory,
+            directory.states,
+            MemoryPositions(),
+            MemoryAgenda(),
+            MemoryDrains(),
+            MemoryLine(),
+            directory.states,
+        )
     elif request.param == "moto":
         with mock_aws():
             yield on_dynamodb(None)
@@ -60,6 +70,8 @@ def on_dynamodb(endpoint: str | None) -> Stores:
         DynamoPositions(runs, MemoryState()),
         DynamoAgenda(runs),
         DynamoDrains(client, runs.table),
+        DynamoLine(client, runs.table),
+        DynamoTargetStates(directory),
     )
 
 
@@ -165,7 +177,7 @@ def test_what_is_sealed_shows_nothing_and_outlives_one_rotation() -> None:
 
 def test_one_drain_of_a_target_lives_at_a_time(stores: Stores) -> None:
     """D6"""
-    first, second = Drain("acme", "a", "h1", 100, 200), Drain("acme", "a", "h2", 150, 250)
+    first, second = Drain("acme", "a", "h1", 100, 200, slow=True), Drain("acme", "a", "h2", 150, 250)
     assert stores.drains.take(first, 100) == Taken(True)
     assert stores.drains.take(second, 199) == Taken(False, first)
     assert stores.drains.take(replace(second, target_id="b"), 150) == Taken(True), "another target is free"
@@ -202,3 +214,27 @@ def test_who_ends_hears_that_somebody_asked_for_more(stores: Stores) -> None:
     assert not stores.drains.ask(drain)
     assert stores.drains.take(drain, 150) == Taken(True)
     assert stores.drains.end(drain) is False
+
+
+def test_who_stands_in_line_keeps_its_place(stores: Stores) -> None:
+    first = Waiting("acme", "b", 100, slow=True)
+    stores.line.wait(first)
+    stores.line.wait(Waiting("acme", "b", 200))
+    stores.line.wait(Waiting("acme", "a", 150))
+    stores.line.wait(Waiting("other", "c", 1))
+    assert stores.line.waiting("acme") == [Waiting("acme", "a", 150), first]
+    stores.line.leave("acme", "b")
+    stores.line.leave("acme", "nobody")
+    assert [one.target_id for one in stores.line.waiting("acme")] == ["a"]
+
+
+def test_whether_a_target_is_quick_is_kept_beside_how_it_fares(stores: Stores) -> None:
+    made = target("a")
+    stores.directory.put(made, None)
+    assert stores.states.get(made.key).quick is False, "nobody has tried it yet"
+    stores.paces.pace(made.key, quick=True)
+    stores.states.fare(made.key, Circuit(1, 0), "answered 500")
+    stores.states.pause(made.key, "gone")
+    assert stores.states.get(made.key) == TargetState(Circuit(1, 0), "gone", "", "answered 500", quick=True)
+    stores.paces.pace(made.key, quick=False)
+    assert stores.directory.of("acme")[0].state.quick is False

@@ -43,13 +43,27 @@ def answer(name: str, event: dict[str, Any], status: int = 200) -> Any:
     return json.loads(answered["body"])
 
 
-def woken() -> list[dict[str, Any]]:
+def woken(queue: str = "DELIVER") -> list[dict[str, Any]]:
     sqs = boto3.client("sqs", region_name="us-east-1")
-    url = sqs.get_queue_url(QueueName="DELIVER")["QueueUrl"]
+    url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
     received = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", [])
     for message in received:
         sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
     return [json.loads(message["Body"]) for message in received]
+
+
+def message(wake: dict[str, Any]) -> dict[str, Any]:
+    event = sample("deliver")
+    event["Records"][0]["body"] = json.dumps(wake)
+    return event
+
+
+def deliver(event: dict[str, Any]) -> None:
+    """Nobody has tried the target yet, so its wake-up is passed on."""
+    assert invoke("deliver", event) is None
+    [passed_on] = woken("SLOW")
+    assert passed_on["slow"] is True
+    assert invoke("deliver", message(passed_on)) is None
 
 
 def stream_of(ledger: str) -> dict[str, Any]:
@@ -67,7 +81,7 @@ def test_from_a_batch_to_a_target() -> None:
     invoke("fan_out", stream_of("delivery#default#default"))
     [wake] = woken()
     assert json.dumps(wake, separators=(",", ":")) == sample("deliver")["Records"][0]["body"]
-    assert invoke("deliver", sample("deliver")) is None
+    deliver(sample("deliver"))
     [delivery] = answer("targets", sample("deliveries"))["deliveries"]
     assert (delivery["event_id"], delivery["event_type"], delivery["status"]) == (
         "build-17-done",
@@ -83,7 +97,7 @@ def test_status_has_every_section_beside_the_old_fields() -> None:
     """D11"""
     answer("targets", sample("target_put"))
     answer("ingest", sample("ingest"))
-    invoke("deliver", sample("deliver"))
+    deliver(sample("deliver"))
     status = answer("targets", sample("delivery_status"))
     DeliveryStatusModel.model_validate(status)
     assert status.keys() >= {
@@ -121,7 +135,7 @@ def test_a_scan_finds_what_was_there_before_the_target() -> None:
     [wake] = woken()
     event = sample("deliver")
     event["Records"][0]["body"] = json.dumps(wake)
-    invoke("deliver", event)
+    deliver(event)
     assert len(answer("targets", sample("deliveries"))["deliveries"]) == 1
 
 
@@ -146,7 +160,7 @@ def test_a_drain_that_storage_fails_is_not_given_back_to_the_queue_but_counted_f
     monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "deliver")
     core.log.cache_clear()
     capsys.readouterr()
-    assert invoke("deliver", sample("deliver")) is None
+    deliver(sample("deliver"))
     (told,) = [one for one in map(json.loads, capsys.readouterr().out.splitlines()) if "_aws" in one]
     alarm = monitoring()["Resources"]["DrainFailed"]["Properties"]
     (metrics,) = told["_aws"]["CloudWatchMetrics"]

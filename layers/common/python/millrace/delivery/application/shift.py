@@ -38,14 +38,19 @@ class Shift:
         with suppress(MillraceError):
             self._renew()
 
-    def take(self, target: HubTarget) -> Taken:
+    def take(self, target: HubTarget, *, slow: bool) -> Taken:
         now_ms = self.clock()
-        drain = Drain(target.tenant, target.id, self.holder, now_ms, now_ms + LEASE_MS)
+        drain = Drain(target.tenant, target.id, self.holder, now_ms, now_ms + LEASE_MS, slow)
         taken = self.drains.take(drain, now_ms)
         if taken.began:
             with self._lock:
                 self._drain = drain
         return taken
+
+    @property
+    def drain(self) -> Drain | None:
+        with self._lock:
+            return self._drain
 
     def end(self) -> bool:
         """Returns whether somebody asked for more."""

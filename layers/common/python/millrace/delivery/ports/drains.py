@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from millrace.delivery.domain.drains import Drain
+from millrace.delivery.domain.drains import Drain, Waiting
 
 Beating = Callable[[Callable[[], None]], AbstractContextManager[None]]
 """Calls a function every few seconds, beside what is done in the block, until the block is left."""
@@ -38,3 +38,21 @@ class Drains(Protocol):
 
     def of(self, tenant: str) -> Sequence[Drain]:
         """A tenant's drains that have not given their lease back, by target; those that died are among them."""
+
+
+class Line(Protocol):
+    """Targets that wait for their tenant's turn. Nothing rests on it but when a target is served."""
+
+    def wait(self, waiting: Waiting) -> None:
+        """Stand in line; who stands there already keeps its place."""
+
+    def leave(self, tenant: str, target_id: str) -> None:
+        """Stand in line no more."""
+
+    def waiting(self, tenant: str) -> Sequence[Waiting]:
+        """Who stands in a tenant's line."""
+
+
+class Paces(Protocol):
+    def pace(self, target_id: str, *, quick: bool) -> None:
+        """Keep whether a target answers soon; everything else stays."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from millrace.delivery.adapters.dynamodb import keys
-from millrace.delivery.domain.drains import Drain
+from millrace.delivery.domain.drains import Drain, Waiting
 from millrace.delivery.ports.drains import Taken
 from millrace.ledger.adapters.aws_errors import applied, condition_failed, translated
 from millrace.ledger.adapters.dynamodb.state import query_all
@@ -30,6 +30,7 @@ class DynamoDrains:
             "h": {"S": drain.holder},
             "f": {"N": str(drain.since_ms)},
             "u": {"N": str(drain.until_ms)},
+            "l": {"BOOL": drain.slow},
         }
         with translated():
             try:
@@ -94,9 +95,39 @@ class DynamoDrains:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class DynamoLine:
+    client: DynamoDBClient
+    table: str
+
+    def wait(self, waiting: Waiting) -> None:
+        item: dict[str, Any] = {
+            **keys.key(keys.line(waiting.tenant), waiting.target_id),
+            "f": {"N": str(waiting.since_ms)},
+            "l": {"BOOL": waiting.slow},
+        }
+        applied(
+            partial(
+                self.client.put_item,
+                TableName=self.table,
+                Item=item,
+                ConditionExpression="attribute_not_exists(p)",
+            )
+        )
+
+    def leave(self, tenant: str, target_id: str) -> None:
+        with translated():
+            self.client.delete_item(TableName=self.table, Key=keys.key(keys.line(tenant), target_id))
+
+    def waiting(self, tenant: str) -> Sequence[Waiting]:
+        items = query_all(self.client, self.table, keys.line(tenant))
+        return [Waiting(tenant, one["s"]["S"], int(one["f"]["N"]), bool(one["l"]["BOOL"])) for one in items]
+
+
 def _key(drain: Drain) -> dict[str, Any]:
     return keys.key(keys.drains(drain.tenant), drain.target_id)
 
 
 def _drain(tenant: str, item: Any) -> Drain:
-    return Drain(tenant, item["s"]["S"], item["h"]["S"], int(item["f"]["N"]), int(item["u"]["N"]))
+    since_ms, until_ms = int(item["f"]["N"]), int(item["u"]["N"])
+    return Drain(tenant, item["s"]["S"], item["h"]["S"], since_ms, until_ms, bool(item["l"]["BOOL"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from millrace.delivery.domain.drains import Drain
+from millrace.delivery.domain.drains import Drain, Waiting
 from millrace.delivery.ports.drains import Taken
 
 
@@ -48,6 +48,20 @@ class MemoryDrains:
     def _has(self, drain: Drain) -> bool:
         held = self.held.get(_key(drain))
         return held is not None and held.holder == drain.holder
+
+
+@dataclass(slots=True)
+class MemoryLine:
+    line: dict[tuple[str, str], Waiting] = field(default_factory=dict)
+
+    def wait(self, waiting: Waiting) -> None:
+        self.line.setdefault((waiting.tenant, waiting.target_id), waiting)
+
+    def leave(self, tenant: str, target_id: str) -> None:
+        self.line.pop((tenant, target_id), None)
+
+    def waiting(self, tenant: str) -> Sequence[Waiting]:
+        return [one for (name, _), one in sorted(self.line.items()) if name == tenant]
 
 
 def _key(drain: Drain) -> tuple[str, str]:
