@@ -100,4 +100,5 @@ def fan_out(may_go_on: Callable[[], bool], wake_targets: Wakes) -> FanOut:
         wake_targets=wake_targets,
         broadcast=broadcast(may_go_on),
         may_go_on=may_go_on,
+        clock=core.now_ms,
     )
