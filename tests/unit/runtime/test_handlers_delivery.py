@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+from dataclasses import replace
 from typing import Any
 
 import boto3
@@ -12,6 +13,8 @@ import pytest
 
 from infra.openapi.delivery_models import DeliveryStatusModel
 from millrace.delivery import wiring
+from millrace.delivery.domain.drains import Drain, Waiting
+from millrace.delivery.domain.targets import Target
 from millrace.delivery.doors.bodies import MOST_SENT, MOST_UNPACKED
 from millrace.ledger import wiring as core
 from millrace.ledger.domain.access import Identity
@@ -220,3 +223,22 @@ def test_loopback_wants_an_emulator_that_says_so(
     else:
         monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     assert settings.loopback_targets() is allowed
+
+
+def test_status_shows_who_drains_since_when_and_who_died() -> None:
+    """D11"""
+    answer("targets", sample("target_put"))
+    now_ms = core.now_ms()
+    drain = Drain("default", "archive-hub", "me", now_ms - 5_000, now_ms + 60_000, slow=True)
+    wiring.drains().take(drain, now_ms)
+    status = answer("targets", sample("delivery_status"))
+    [shown] = status["delivery_targets"]
+    assert (status["ok"], shown["has_due"], shown["stuck"], shown["quick"]) == (True, True, None, False)
+    assert shown["drain"] == {"holder": "me", "since_ms": drain.since_ms, "until_ms": drain.until_ms}
+    wiring.drains().renew(replace(drain, until_ms=now_ms - 1))
+    wiring.line().wait(Waiting("default", "archive-hub", 7))
+    wiring.agenda().note(Target("default#archive-hub", ""), ["delivery#default#default"])
+    status = answer("targets", sample("delivery_status"))
+    [shown] = status["delivery_targets"]
+    assert (status["ok"], shown["has_due"], shown["stuck"], shown["waits_since_ms"]) == (False, True, "drain_died", 7)
+    assert shown["due"] == [{"contract": "delivery", "scope": "default"}]
