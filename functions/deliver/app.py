@@ -30,7 +30,7 @@ def handler(event: Mapping[str, Any], context: Any) -> None:
 def _drain(deliver: Deliver, record: Mapping[str, Any]) -> None:
     wake = wake_of(record["body"])
     fields: dict[str, Any] = {"tenant": wake.tenant, "target": wake.target_id, "ledgers": len(wake.ledgers)}
-    delivered = deliver(wake, partial(wiring.wakes().keep, record["receiptHandle"]))
+    delivered = deliver(wake, partial(wiring.wakes().keep, wake, record["receiptHandle"]))
     if delivered.after_death:
         observe.logger().warning("drain_taken_over", **fields)
         observe.count({Metric.DRAINS_TAKEN_OVER: 1}, contract="delivery")

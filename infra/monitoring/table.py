@@ -183,6 +183,13 @@ QUEUES = (
         "If they answer quickly, raise the MaximumConcurrency of the queue in template.yaml.",
     ),
     Alarm(
+        queue("deliver-slow"),
+        replace(QUEUE_LAG, threshold=900),
+        "A message for a slow target has waited for 15 minutes.",
+        "Find the targets that fail or answer late: failures_in_a_row and drain in GET /v1/delivery/status. "
+        "Pause them, or raise the MaximumConcurrency of the queue in template.yaml.",
+    ),
+    Alarm(
         queue("archive"),
         QUEUE_LAG,
         "A message for the function archive has waited for five minutes: a ledger is not archived yet.",

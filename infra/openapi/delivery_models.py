@@ -186,6 +186,10 @@ class TargetStatus(TargetModel):
         Literal["drain_died"] | None,
         Field(description="`drain_died`: a drain ended without giving its lease back; another goes on in seconds."),
     ]
+    waits_since_ms: Annotated[
+        int | None, Field(description="Since when it waits for its turn among the tenant's drains.")
+    ]
+    quick: Annotated[bool, Field(description="Whether it answered every request of its last drain within 2 s.")]
 
 
 class QueueCounts(Closed):

@@ -65,6 +65,7 @@ class Table:
             "SET c = :c, bd = :d REMOVE b, bm": ({"c": ":c", "bd": ":d"}, ("b", "bm")),
             "SET b = :b, bd = :d, bm = :m": ({"b": ":b", "bd": ":d", "bm": ":m"}, ()),
             "SET w = :w": ({"w": ":w"}, ()),
+            "SET q = :q": ({"q": ":q"}, ()),
             "SET u = :until": ({"u": ":until"}, ()),
             "SET a = :asked": ({"a": ":asked"}, ()),
         }[expression]

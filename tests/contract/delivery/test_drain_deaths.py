@@ -16,10 +16,11 @@ import pytest
 
 from millrace.delivery.adapters.dynamodb.agenda import DynamoAgenda
 from millrace.delivery.adapters.dynamodb.directory import DynamoDirectory, DynamoTargetStates
-from millrace.delivery.adapters.dynamodb.drains import DynamoDrains
+from millrace.delivery.adapters.dynamodb.drains import DynamoDrains, DynamoLine
 from millrace.delivery.adapters.hub_receivers import Guarded
 from millrace.delivery.application.deliver import Deliver, Delivered
-from millrace.delivery.domain.drains import BEAT_MS, HIDDEN_MS, LEASE_MS, Drain
+from millrace.delivery.application.take_turns import TakeTurns
+from millrace.delivery.domain.drains import BEAT_MS, HIDDEN_MS, LEASE_MS, DrainLease, Shares
 from millrace.delivery.domain.hub_targets import check_target
 from millrace.delivery.domain.outcomes import Answer, Verdict
 from millrace.delivery.domain.retry import Schedule
@@ -33,7 +34,7 @@ from tests.support.table import Table
 from tests.support.worlds import Scripted
 
 VISIBILITY_MS = 60_000
-RUNG = Wake(TENANT, "a", (JOURNAL.name,))
+RUNG = Wake(TENANT, "a", (JOURNAL.name,), slow=True)
 
 
 @dataclass
@@ -117,6 +118,8 @@ class Hub:
             agenda=DynamoAgenda(runs),
             lag=unused,
             drains=self.drains,
+            turns=TakeTurns(self.drains, DynamoLine(client, "delivery"), self.queue, Shares(), self.clock),
+            paces=DynamoTargetStates(directory),
             wakes=self.queue,
             ledger=self._ledger,
             receiver=lambda _, may_send: Guarded(self.target, may_send),
@@ -234,7 +237,7 @@ def test_a_drain_that_is_about_to_go_looks_again_for_what_it_was_asked() -> None
     hub.world.capture("e1")
 
     class LastMoment(DynamoDrains):
-        def end(self, drain: Drain) -> bool:
+        def end(self, drain: DrainLease) -> bool:
             if hub.world.committed.head == 1:
                 hub.world.capture("e2")
                 assert hub.deliver(RUNG) == Delivered()
@@ -257,7 +260,7 @@ def test_a_drain_that_was_taken_for_dead_sends_nothing_more() -> None:
     def stall() -> None:
         hub.target.meanwhile = lambda: None
         hub.clock.ahead(LEASE_MS)
-        other = Drain(TENANT, "a", "another", hub.clock(), hub.clock() + LEASE_MS)
+        other = DrainLease(TENANT, "a", "another", hub.clock(), hub.clock() + LEASE_MS)
         assert hub.drains.take(other, hub.clock()).began
 
     hub.target.meanwhile = stall
@@ -266,7 +269,7 @@ def test_a_drain_that_was_taken_for_dead_sends_nothing_more() -> None:
     assert hub.target.offered == [["e1"]], "only the request it was in the middle of may be doubled"
     assert hub.delivered == {"e1"}, "what was answered is true all the same"
     assert [drain.holder for drain in hub.drains.of(TENANT)] == ["another"]
-    assert [message.wake for message in hub.queue.messages] == [Wake(TENANT, "a", most_events=1)]
+    assert [message.wake for message in hub.queue.messages] == [Wake(TENANT, "a", most_events=1, slow=True)]
 
 
 def test_a_drain_whose_lease_ended_unnoticed_takes_it_again_before_it_sends() -> None:
@@ -292,7 +295,7 @@ def test_a_long_drain_keeps_its_lease_and_gives_way_after_its_slice() -> None:
     hub.queue.send([RUNG])
     assert hub.work()
     assert len(hub.target.offered) == 3
-    assert [message.wake for message in hub.queue.messages] == [Wake(TENANT, "a")]
+    assert [message.wake for message in hub.queue.messages] == [Wake(TENANT, "a", slow=True)]
     assert hub.drains.of(TENANT) == []
     hub.settle()
     assert [batch[0] for batch in hub.target.offered] == [f"e{number}" for number in range(5)]

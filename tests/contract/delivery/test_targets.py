@@ -10,18 +10,18 @@ from moto import mock_aws
 
 from millrace.delivery.adapters.dynamodb.agenda import DynamoAgenda
 from millrace.delivery.adapters.dynamodb.directory import DynamoDirectory, DynamoTargetStates
-from millrace.delivery.adapters.dynamodb.drains import DynamoDrains
+from millrace.delivery.adapters.dynamodb.drains import DynamoDrains, DynamoLine
 from millrace.delivery.adapters.dynamodb.positions import DynamoPositions
 from millrace.delivery.adapters.dynamodb.runs import Runs
-from millrace.delivery.adapters.memory.drains import MemoryDrains
+from millrace.delivery.adapters.memory.drains import MemoryDrains, MemoryLine
 from millrace.delivery.adapters.memory.targets import MemoryAgenda, MemoryDirectory, MemoryPositions, MemorySecrets
 from millrace.delivery.adapters.target_secrets import SealedSecrets
 from millrace.delivery.domain.circuit import Circuit
-from millrace.delivery.domain.drains import Drain
+from millrace.delivery.domain.drains import DrainLease, WaitingTarget
 from millrace.delivery.domain.hub_targets import HubTarget, SecretsLost, check_target
 from millrace.delivery.domain.targets import Blocked, TargetState
 from millrace.delivery.ports.deliveries import TargetStates
-from millrace.delivery.ports.drains import Drains, Taken
+from millrace.delivery.ports.drains import Drains, LeaseTaken, Line, Paces
 from millrace.delivery.ports.targets import Agenda, Directory, Kept, Position, Positions, Secrets
 from millrace.delivery.receivers.registry import RECEIVERS
 from millrace.ledger.adapters.keyring import StagedKeys
@@ -36,13 +36,23 @@ class Stores:
     positions: Positions
     agenda: Agenda
     drains: Drains
+    line: Line
+    paces: Paces
 
 
 @pytest.fixture(params=["memory", "moto", "embedded"])
 def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
     if request.param == "memory":
         directory = MemoryDirectory()
-        yield Stores(directory, directory.states, MemoryPositions(), MemoryAgenda(), MemoryDrains())
+        yield Stores(
+            directory,
+            directory.states,
+            MemoryPositions(),
+            MemoryAgenda(),
+            MemoryDrains(),
+            MemoryLine(),
+            directory.states,
+        )
     elif request.param == "moto":
         with mock_aws():
             yield on_dynamodb(None)
@@ -60,6 +70,8 @@ def on_dynamodb(endpoint: str | None) -> Stores:
         DynamoPositions(runs, MemoryState()),
         DynamoAgenda(runs),
         DynamoDrains(client, runs.table),
+        DynamoLine(client, runs.table),
+        DynamoTargetStates(directory),
     )
 
 
@@ -165,25 +177,25 @@ def test_what_is_sealed_shows_nothing_and_outlives_one_rotation() -> None:
 
 def test_one_drain_of_a_target_lives_at_a_time(stores: Stores) -> None:
     """D6"""
-    first, second = Drain("acme", "a", "h1", 100, 200), Drain("acme", "a", "h2", 150, 250)
-    assert stores.drains.take(first, 100) == Taken(True)
-    assert stores.drains.take(second, 199) == Taken(False, first)
-    assert stores.drains.take(replace(second, target_id="b"), 150) == Taken(True), "another target is free"
-    assert stores.drains.take(replace(second, tenant="other"), 150) == Taken(True)
+    first, second = DrainLease("acme", "a", "h1", 100, 200, slow=True), DrainLease("acme", "a", "h2", 150, 250)
+    assert stores.drains.take(first, 100) == LeaseTaken(True)
+    assert stores.drains.take(second, 199) == LeaseTaken(False, first)
+    assert stores.drains.take(replace(second, target_id="b"), 150) == LeaseTaken(True), "another target is free"
+    assert stores.drains.take(replace(second, tenant="other"), 150) == LeaseTaken(True)
     longer = replace(first, until_ms=300)
     assert stores.drains.renew(longer)
     assert not stores.drains.renew(replace(second, until_ms=400))
-    assert stores.drains.take(second, 299) == Taken(False, longer)
+    assert stores.drains.take(second, 299) == LeaseTaken(False, longer)
     assert [drain.target_id for drain in stores.drains.of("acme")] == ["a", "b"]
     assert stores.drains.of("acme")[0] == longer
     assert stores.drains.of("ac") == []
 
 
 def test_a_lease_that_ended_is_taken_and_its_holder_has_no_say_any_more(stores: Stores) -> None:
-    first, second = Drain("acme", "a", "h1", 100, 200), Drain("acme", "a", "h2", 200, 300)
+    first, second = DrainLease("acme", "a", "h1", 100, 200), DrainLease("acme", "a", "h2", 200, 300)
     stores.drains.take(first, 100)
     assert stores.drains.ask(first)
-    assert stores.drains.take(second, 200) == Taken(True, first), "and it says whose it was"
+    assert stores.drains.take(second, 200) == LeaseTaken(True, first), "and it says whose it was"
     assert not stores.drains.renew(replace(first, until_ms=900))
     assert not stores.drains.ask(first)
     assert not stores.drains.end(first)
@@ -194,11 +206,35 @@ def test_a_lease_that_ended_is_taken_and_its_holder_has_no_say_any_more(stores: 
 
 
 def test_who_ends_hears_that_somebody_asked_for_more(stores: Stores) -> None:
-    drain = Drain("acme", "a", "h1", 100, 200)
+    drain = DrainLease("acme", "a", "h1", 100, 200)
     stores.drains.take(drain, 100)
     assert stores.drains.ask(drain)
     assert stores.drains.renew(replace(drain, until_ms=300))
     assert stores.drains.end(drain) is True
     assert not stores.drains.ask(drain)
-    assert stores.drains.take(drain, 150) == Taken(True)
+    assert stores.drains.take(drain, 150) == LeaseTaken(True)
     assert stores.drains.end(drain) is False
+
+
+def test_who_stands_in_line_keeps_its_place(stores: Stores) -> None:
+    first = WaitingTarget("acme", "b", 100, slow=True)
+    stores.line.wait(first)
+    stores.line.wait(WaitingTarget("acme", "b", 200))
+    stores.line.wait(WaitingTarget("acme", "a", 150))
+    stores.line.wait(WaitingTarget("other", "c", 1))
+    assert stores.line.waiting("acme") == [WaitingTarget("acme", "a", 150), first]
+    stores.line.leave("acme", "b")
+    stores.line.leave("acme", "nobody")
+    assert [one.target_id for one in stores.line.waiting("acme")] == ["a"]
+
+
+def test_whether_a_target_is_quick_is_kept_beside_how_it_fares(stores: Stores) -> None:
+    made = target("a")
+    stores.directory.put(made, None)
+    assert stores.states.get(made.key).quick is False, "nobody has tried it yet"
+    stores.paces.pace(made.key, quick=True)
+    stores.states.fare(made.key, Circuit(1, 0), "answered 500")
+    stores.states.pause(made.key, "gone")
+    assert stores.states.get(made.key) == TargetState(Circuit(1, 0), "gone", "", "answered 500", quick=True)
+    stores.paces.pace(made.key, quick=False)
+    assert stores.directory.of("acme")[0].state.quick is False

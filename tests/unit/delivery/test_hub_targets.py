@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from millrace.delivery.adapters.hub_receivers import Guarded
-from millrace.delivery.adapters.memory.drains import MemoryDrains
+from millrace.delivery.adapters.memory.drains import MemoryDrains, MemoryLine
 from millrace.delivery.adapters.memory.targets import (
     MemoryAgenda,
     MemoryDirectory,
@@ -23,10 +23,11 @@ from millrace.delivery.adapters.memory.targets import (
 from millrace.delivery.application.deliver import Deliver
 from millrace.delivery.application.held_by_targets import HeldByTargets
 from millrace.delivery.application.lag import Lag, SweepTargets
-from millrace.delivery.application.manage_targets import ManageTargets
+from millrace.delivery.application.manage_targets import ManageTargets, TooManyTargets
+from millrace.delivery.application.take_turns import TakeTurns
 from millrace.delivery.application.wake_targets import RemindTargets, WakeTargets
 from millrace.delivery.domain.circuit import Circuit
-from millrace.delivery.domain.drains import Drain
+from millrace.delivery.domain.drains import DrainLease, Shares
 from millrace.delivery.domain.events import captured
 from millrace.delivery.domain.families import Family
 from millrace.delivery.domain.hub_targets import HubTarget, SecretSet, check_target
@@ -77,6 +78,7 @@ class Hub:
     positions: MemoryPositions = field(default_factory=MemoryPositions)
     agenda: MemoryAgenda = field(default_factory=MemoryAgenda)
     drains: MemoryDrains = field(default_factory=MemoryDrains)
+    line: MemoryLine = field(default_factory=MemoryLine)
     wakes: MemoryWakes = field(default_factory=MemoryWakes)
     secrets: MemorySecrets = field(default_factory=MemorySecrets)
 
@@ -298,7 +300,7 @@ def test_a_reminder_wakes_those_with_a_visit_due_that_can_be_tried(hub: Hub) -> 
     assert hub.wakes.sent[1:] == [Wake("acme", "due"), Wake("acme", "open")]
     hub.wakes.sent.clear()
     hub.agenda.visits.clear()
-    hub.drains.take(Drain("acme", "idle", "h", 0, hub.clock() + 1), hub.clock())
+    hub.drains.take(DrainLease("acme", "idle", "h", 0, hub.clock() + 1), hub.clock())
     assert remind(Failures()) == 0, "a drain that lives needs no reminder"
     hub.clock.ahead(1)
     assert remind(Failures()) == 1
@@ -376,6 +378,8 @@ class Drains:
             hub.agenda,
             hub.lag,
             hub.drains,
+            TakeTurns(hub.drains, hub.line, hub.wakes, Shares(), hub.clock),
+            hub.directory.states,
             hub.wakes,
             self._ledger,
             lambda _, may_send: Guarded(self.receiver, may_send),
@@ -400,6 +404,7 @@ class Drains:
 @pytest.fixture
 def drains(hub: Hub) -> Drains:
     hub.put()
+    hub.fare(TargetState(quick=True))
     hub.wakes.sent.clear()
     made = Drains(hub)
     made.capture("e1", "e2")
@@ -428,7 +433,7 @@ def test_what_a_failing_target_did_not_get_is_noted_and_not_rung_for_at_once(dra
     drains(RUNG)
     assert drains.hub.agenda.visits == {("acme#a", 0, TEAM)}
     assert drains.hub.wakes.sent == []
-    drains.hub.fare(TargetState(Circuit(3, 10**15)))
+    drains.hub.fare(TargetState(Circuit(3, 10**15), quick=True))
     drains.hub.agenda.visits.clear()
     drains(RUNG)
     assert drains.hub.agenda.visits == {("acme#a", 0, TEAM)}, "left alone for now, it is still noted"
@@ -530,3 +535,15 @@ def test_a_secret_is_not_sent_to_a_new_address(hub: Hub) -> None:
     assert hub.targets.get(OPERATOR, "a")["url"] == "https://example.com/hook", "nothing was changed"
     told = hub.put(url=elsewhere, auth_secret="", signing_secret=secret("b"))
     assert (told["has_auth_secret"], told["signing_secrets"]) == (False, 1), "no old secret signs for the new address"
+
+
+def test_a_tenant_has_so_many_targets_and_no_more(hub: Hub) -> None:
+    targets = replace(hub.targets, most_targets=2)
+    for name in ("a", "b", "b"):
+        targets.put(OPERATOR, name, body())
+    with pytest.raises(TooManyTargets) as refused:
+        targets.put(OPERATOR, "c", body())
+    assert (refused.value.status, refused.value.code, refused.value.retry_after_ms) == (429, "rate_limited", 60_000)
+    targets.put(replace(OPERATOR, tenant="other"), "c", body())
+    targets.delete(OPERATOR, "a")
+    targets.put(OPERATOR, "c", body())

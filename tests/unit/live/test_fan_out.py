@@ -10,6 +10,7 @@ import pytest
 from millrace.ledger.domain.errors import Unavailable
 from millrace.ledger.domain.names import Ledger, realtime_ledger
 from millrace.live.application.fan_out import FanOut
+from millrace.live.domain.turns import SLICE_MS
 
 SYNC, SESSION = Ledger.of("sync", "t", "demo"), realtime_ledger("t", "s1")
 
@@ -21,6 +22,8 @@ class Recorder:
     failing: frozenset[str] = frozenset()
     has_time: bool = True
     reaches_head: bool = True
+    takes_ms: int = 0
+    now_ms: int = 0
     done: list[tuple[str, list[str]]] = field(default_factory=list)
 
     def fan_out(self) -> FanOut:
@@ -30,9 +33,11 @@ class Recorder:
             wake_targets=lambda names: self.step("wake", names),
             broadcast=self.broadcast,
             may_go_on=lambda: self.has_time,
+            clock=lambda: self.now_ms,
         )
 
     def broadcast(self, ledger: Ledger) -> bool:
+        self.now_ms += self.takes_ms
         self.step(ledger.contract, [ledger.name])
         return self.reaches_head
 
@@ -88,3 +93,41 @@ def test_a_ledger_is_rung_for_again_only_if_time_ran_out(has_time: bool, rung: l
     parts = Recorder(has_time=has_time, reaches_head=False)
     parts.fan_out()([SYNC], grown=False)
     assert parts.done == [("sync", [SYNC.name]), *rung]
+
+
+LOUD = [Ledger.of("sync", "loud", f"p{number:03}") for number in range(200)]
+CALM = Ledger.of("sync", "zz-calm", "demo")
+
+
+def test_a_tenant_waits_for_one_ledger_of_each_other_tenant_and_not_for_all() -> None:
+    """S9, the bound: tenants take turns within a batch."""
+    parts = Recorder()
+    parts.fan_out()([Ledger.to_read("nameless"), *LOUD, CALM], grown=True)
+    served = [names[0] for step, names in parts.done if step == "sync"]
+    assert served.index(CALM.name) == 1
+    assert sorted(served) == sorted(ledger.name for ledger in [*LOUD, CALM])
+
+
+def test_a_batch_of_the_log_holds_up_the_next_for_a_slice_and_leaves_nothing_out() -> None:
+    """S10, the bound: a slice and the one ledger that is being served; what is left is rung for."""
+    parts = Recorder(takes_ms=300)
+    told = parts.fan_out()([*LOUD, CALM], grown=True)
+    assert parts.now_ms < SLICE_MS + parts.takes_ms
+    served = [names[0] for step, names in parts.done if step == "sync"]
+    [left] = [names for step, names in parts.done if step == "rest"]
+    assert CALM.name in served
+    assert sorted(served + left) == sorted(ledger.name for ledger in [*LOUD, CALM])
+    assert not told.found
+
+
+def test_what_is_rung_for_is_served_to_the_end() -> None:
+    """Else it might be rung for again for ever."""
+    parts = Recorder(takes_ms=300)
+    parts.fan_out()(LOUD, grown=False)
+    assert len(parts.done) == len(LOUD)
+
+
+def test_ledgers_that_cannot_be_rung_for_come_again_with_their_batch() -> None:
+    parts = Recorder(frozenset({"rest"}), takes_ms=SLICE_MS)
+    told = parts.fan_out()(LOUD[:2], grown=True)
+    assert [(failure.step, failure.subject) for failure in told.found] == [("rest", "")]

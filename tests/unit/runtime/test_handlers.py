@@ -108,6 +108,7 @@ def deployment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setenv("SOCKET_STAGE", "live")
         monkeypatch.setenv("DELIVERY_TABLE", tables.delivery)
         monkeypatch.setenv("DELIVER_QUEUE_URL", sqs.create_queue(QueueName="DELIVER")["QueueUrl"])
+        monkeypatch.setenv("SLOW_QUEUE_URL", sqs.create_queue(QueueName="SLOW")["QueueUrl"])
         monkeypatch.setattr(bearer, "tokens", Trusting)
         yield
         forget_wiring()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+from dataclasses import replace
 from typing import Any
 
 import boto3
@@ -12,6 +13,8 @@ import pytest
 
 from infra.openapi.delivery_models import DeliveryStatusModel
 from millrace.delivery import wiring
+from millrace.delivery.domain.drains import DrainLease, WaitingTarget
+from millrace.delivery.domain.targets import Target
 from millrace.delivery.doors.bodies import MOST_SENT, MOST_UNPACKED
 from millrace.ledger import wiring as core
 from millrace.ledger.domain.access import Identity
@@ -43,13 +46,27 @@ def answer(name: str, event: dict[str, Any], status: int = 200) -> Any:
     return json.loads(answered["body"])
 
 
-def woken() -> list[dict[str, Any]]:
+def woken(queue: str = "DELIVER") -> list[dict[str, Any]]:
     sqs = boto3.client("sqs", region_name="us-east-1")
-    url = sqs.get_queue_url(QueueName="DELIVER")["QueueUrl"]
+    url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
     received = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", [])
     for message in received:
         sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
     return [json.loads(message["Body"]) for message in received]
+
+
+def message(wake: dict[str, Any]) -> dict[str, Any]:
+    event = sample("deliver")
+    event["Records"][0]["body"] = json.dumps(wake)
+    return event
+
+
+def deliver(event: dict[str, Any]) -> None:
+    """Nobody has tried the target yet, so its wake-up is passed on."""
+    assert invoke("deliver", event) is None
+    [passed_on] = woken("SLOW")
+    assert passed_on["slow"] is True
+    assert invoke("deliver", message(passed_on)) is None
 
 
 def stream_of(ledger: str) -> dict[str, Any]:
@@ -67,7 +84,7 @@ def test_from_a_batch_to_a_target() -> None:
     invoke("fan_out", stream_of("delivery#default#default"))
     [wake] = woken()
     assert json.dumps(wake, separators=(",", ":")) == sample("deliver")["Records"][0]["body"]
-    assert invoke("deliver", sample("deliver")) is None
+    deliver(sample("deliver"))
     [delivery] = answer("targets", sample("deliveries"))["deliveries"]
     assert (delivery["event_id"], delivery["event_type"], delivery["status"]) == (
         "build-17-done",
@@ -83,7 +100,7 @@ def test_status_has_every_section_beside_the_old_fields() -> None:
     """D11"""
     answer("targets", sample("target_put"))
     answer("ingest", sample("ingest"))
-    invoke("deliver", sample("deliver"))
+    deliver(sample("deliver"))
     status = answer("targets", sample("delivery_status"))
     DeliveryStatusModel.model_validate(status)
     assert status.keys() >= {
@@ -121,7 +138,7 @@ def test_a_scan_finds_what_was_there_before_the_target() -> None:
     [wake] = woken()
     event = sample("deliver")
     event["Records"][0]["body"] = json.dumps(wake)
-    invoke("deliver", event)
+    deliver(event)
     assert len(answer("targets", sample("deliveries"))["deliveries"]) == 1
 
 
@@ -146,7 +163,7 @@ def test_a_drain_that_storage_fails_is_not_given_back_to_the_queue_but_counted_f
     monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "deliver")
     core.log.cache_clear()
     capsys.readouterr()
-    assert invoke("deliver", sample("deliver")) is None
+    deliver(sample("deliver"))
     (told,) = [one for one in map(json.loads, capsys.readouterr().out.splitlines()) if "_aws" in one]
     alarm = monitoring()["Resources"]["DrainFailed"]["Properties"]
     (metrics,) = told["_aws"]["CloudWatchMetrics"]
@@ -206,3 +223,22 @@ def test_loopback_wants_an_emulator_that_says_so(
     else:
         monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     assert settings.loopback_targets() is allowed
+
+
+def test_status_shows_who_drains_since_when_and_who_died() -> None:
+    """D11"""
+    answer("targets", sample("target_put"))
+    now_ms = core.now_ms()
+    drain = DrainLease("default", "archive-hub", "me", now_ms - 5_000, now_ms + 60_000, slow=True)
+    wiring.drains().take(drain, now_ms)
+    status = answer("targets", sample("delivery_status"))
+    [shown] = status["delivery_targets"]
+    assert (status["ok"], shown["has_due"], shown["stuck"], shown["quick"]) == (True, True, None, False)
+    assert shown["drain"] == {"holder": "me", "since_ms": drain.since_ms, "until_ms": drain.until_ms}
+    wiring.drains().renew(replace(drain, until_ms=now_ms - 1))
+    wiring.line().wait(WaitingTarget("default", "archive-hub", 7))
+    wiring.agenda().note(Target("default#archive-hub", ""), ["delivery#default#default"])
+    status = answer("targets", sample("delivery_status"))
+    [shown] = status["delivery_targets"]
+    assert (status["ok"], shown["has_due"], shown["stuck"], shown["waits_since_ms"]) == (False, True, "drain_died", 7)
+    assert shown["due"] == [{"contract": "delivery", "scope": "default"}]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from millrace.delivery.adapters.memory.drains import MemoryDrains
+from millrace.delivery.adapters.memory.drains import MemoryDrains, MemoryLine
 from millrace.delivery.application.hub_status import HubStatus
 from millrace.delivery.application.inspect_deliveries import InspectDeliveries
 from millrace.delivery.domain.states import Delivery, Status
@@ -83,6 +83,7 @@ def test_the_status_counts_what_former_targets_of_its_own_tenant_were_given(targ
         positions=targets.positions,
         agenda=targets.agenda,
         drains=MemoryDrains(),
+        line=MemoryLine(),
         log=targets.log,
         state=targets.state,
         heads=Heads(targets.clock),

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from millrace.delivery.domain.drains import SLICE_MS
+from millrace.delivery.domain.drains import SLICE_MS, Shares
 from millrace.delivery.wiring import REQUEST_SECONDS
 from millrace.ledger import wiring as core
 from tests.support.translated import attribute, environment, functions, monitoring, named, of_type, read, template
@@ -102,7 +102,7 @@ def test_a_reader_repeats_only_the_rings_that_failed(function: str, queue: str) 
 
 
 def test_the_sweep_rings_every_queue_that_is_worked_off() -> None:
-    worked_off = QUEUES.keys() - dead_letter_queues()
+    worked_off = QUEUES.keys() - dead_letter_queues() - {"SlowQueue"}  # into which only deliver passes on
     rung = {value["Ref"] for name, value in environment("SweepFunction").items() if name.endswith("_QUEUE_URL")}
     assert rung == worked_off - {"DeadlineQueue"} == {"IndexQueue", "WakeQueue", "DeliverQueue", "ArchiveQueue"}
 
@@ -145,6 +145,16 @@ def test_a_wake_up_of_a_dead_drain_waits_for_no_other_and_comes_again_soon() -> 
     assert mapping["ScalingConfig"]["MaximumConcurrency"] >= 10
     timeout = functions()["DeliverFunction"]["Properties"]["Timeout"]
     assert SLICE_MS + 1000 * (REQUEST_SECONDS + 10) < 1000 * timeout <= 60_000
+
+
+def test_slow_targets_have_slots_of_their_own_and_no_tenant_has_them_all() -> None:
+    """D6: a quick one never waits behind them."""
+    quick, slow = (mapping_of("DeliverFunction", f"{name}.Arn") for name in ("DeliverQueue", "SlowQueue"))
+    assert slow["BatchSize"] == 1
+    shares = {name: template()["Parameters"][name]["Default"] for name in ("TenantDrains", "TenantSlowDrains")}
+    assert 3 * shares["TenantDrains"] <= quick["ScalingConfig"]["MaximumConcurrency"]
+    assert 3 * shares["TenantSlowDrains"] <= slow["ScalingConfig"]["MaximumConcurrency"]
+    assert shares == {"TenantDrains": Shares().quick, "TenantSlowDrains": Shares().slow}
 
 
 def test_the_sweep_runs_every_five_minutes_and_settle_and_remind_every_minute() -> None:

@@ -178,6 +178,7 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     "DeliverFunction": {
         "DeliverLogs.Arn": WRITE_LOGS,
         "DeliverQueue.Arn": RECEIVE | SEND | {"sqs:ChangeMessageVisibility"},
+        "SlowQueue.Arn": RECEIVE | SEND | {"sqs:ChangeMessageVisibility"},
         "LogTable.Arn": dynamodb("Query"),
         "StateTable.Arn": dynamodb("Query"),
         "DeliveryTable.Arn": dynamodb("GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"),
@@ -211,7 +212,7 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
 }
 
 MAY_LOSE_ITEMS = {"ConnectionsTable", "StateTable", "DeliveryTable", "WaitingTable"}
-"""Whose items end: connections, intents, and of delivery targets, pointers, visits and leases."""
+"""Whose items end: connections, intents, and of delivery targets, pointers, visits, leases and who waits."""
 WRITERS = {
     f"{name}Function"
     for name in ("Submit", "Publish", "Emit", "Markers", "Ingest", "Catalog", "Diagnostics", "Socket", "Settle")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from millrace.delivery.adapters.dynamodb.agenda import DynamoAgenda
     from millrace.delivery.adapters.dynamodb.directory import DynamoDirectory, DynamoTargetStates
-    from millrace.delivery.adapters.dynamodb.drains import DynamoDrains
+    from millrace.delivery.adapters.dynamodb.drains import DynamoDrains, DynamoLine
     from millrace.delivery.adapters.dynamodb.ledger import DynamoDeliveryLedger
     from millrace.delivery.adapters.dynamodb.listing import DynamoDeliveries
     from millrace.delivery.adapters.dynamodb.positions import DynamoPositions
@@ -91,6 +91,13 @@ def drains() -> DynamoDrains:
 
 
 @cache
+def line() -> DynamoLine:
+    from millrace.delivery.adapters.dynamodb.drains import DynamoLine
+
+    return DynamoLine(core.dynamodb(), setting("DELIVERY_TABLE"))
+
+
+@cache
 def secrets() -> SealedSecrets:
     from millrace.delivery.adapters.target_secrets import SealedSecrets
     from millrace.ledger.adapters.keyring import StagedKeys
@@ -106,7 +113,7 @@ def wakes() -> SqsWakes:
     from millrace.delivery.adapters.wakes import SqsWakes
     from millrace.runtime.clients import sqs_client
 
-    return SqsWakes(sqs_client(), setting("DELIVER_QUEUE_URL"))
+    return SqsWakes(sqs_client(), setting("DELIVER_QUEUE_URL"), setting("SLOW_QUEUE_URL", ""))
 
 
 @cache
@@ -140,6 +147,7 @@ def targets() -> ManageTargets:
         clock=core.now_ms,
         kinds=RECEIVERS,
         loopback=settings.loopback_targets(),
+        most_targets=int(setting("TENANT_TARGETS", "100")),
     )
 
 
@@ -191,6 +199,7 @@ def status() -> HubStatus:
         positions=positions(),
         agenda=agenda(),
         drains=drains(),
+        line=line(),
         log=core.log(),
         state=core.state(),
         heads=core.heads(),
@@ -241,6 +250,8 @@ def deliver(has_time: Callable[[], bool]) -> Deliver:
     from millrace.delivery.adapters.beats import beating
     from millrace.delivery.adapters.hub_receivers import HubReceivers
     from millrace.delivery.application.deliver import Deliver
+    from millrace.delivery.application.take_turns import TakeTurns
+    from millrace.delivery.domain.drains import Shares
     from millrace.delivery.domain.retry import Schedule
     from millrace.delivery.receivers.forgiving import Forgiving
     from millrace.delivery.receivers.registry import RECEIVERS
@@ -252,12 +263,15 @@ def deliver(has_time: Callable[[], bool]) -> Deliver:
         clock=core.now_ms,
         loopback=settings.loopback_targets(),
     )
+    shares = Shares(int(setting("TENANT_DRAINS", "10")), int(setting("TENANT_SLOW_DRAINS", "3")))
     return Deliver(
         directory=directory(),
         states=states(),
         agenda=agenda(),
         lag=lag(),
         drains=drains(),
+        turns=TakeTurns(drains(), line(), wakes(), shares, core.now_ms),
+        paces=states(),
         wakes=wakes(),
         ledger=ledger,
         receiver=receivers,

@@ -116,4 +116,5 @@ def fan_out(may_go_on: Callable[[], bool], wake_targets: DeliveryWakes) -> FanOu
         wake_targets=wake_targets,
         broadcast=broadcast(may_go_on),
         may_go_on=may_go_on,
+        clock=core.now_ms,
     )

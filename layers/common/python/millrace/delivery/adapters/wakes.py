@@ -24,25 +24,31 @@ LEDGERS = 20
 class SqsWakes:
     client: SQSClient
     queue_url: str
+    slow_queue_url: str = ""
+    """Where the function deliver sends what is for slow targets; nobody else does."""
 
     def send(self, wakes: Sequence[Wake]) -> None:
-        messages = [message for wake in wakes for message in _parts(wake)]
-        for start in range(0, len(messages), ENTRIES):
-            entries: Any = [
-                {"Id": str(number), "MessageBody": body_of(wake)}
-                for number, wake in enumerate(messages[start : start + ENTRIES])
-            ]
-            with translated():
-                answer = self.client.send_message_batch(QueueUrl=self.queue_url, Entries=entries)
-            if answer.get("Failed"):
-                raise Unavailable("The queue did not take every wake-up.", failed=len(answer["Failed"]))
+        for slow in (False, True):
+            messages = [message for wake in wakes if wake.slow is slow for message in _parts(wake)]
+            for start in range(0, len(messages), ENTRIES):
+                self._send(self._queue(slow=slow), messages[start : start + ENTRIES])
 
-    def keep(self, receipt: str) -> None:
+    def _send(self, queue_url: str, messages: Sequence[Wake]) -> None:
+        entries: Any = [{"Id": str(number), "MessageBody": body_of(wake)} for number, wake in enumerate(messages)]
+        with translated():
+            answer = self.client.send_message_batch(QueueUrl=queue_url, Entries=entries)
+        if answer.get("Failed"):
+            raise Unavailable("The queue did not take every wake-up.", failed=len(answer["Failed"]))
+
+    def keep(self, wake: Wake, receipt: str) -> None:
         """Keep a message that is being worked on out of other hands for a few seconds."""
         with translated():
             self.client.change_message_visibility(
-                QueueUrl=self.queue_url, ReceiptHandle=receipt, VisibilityTimeout=HIDDEN_MS // 1000
+                QueueUrl=self._queue(slow=wake.slow), ReceiptHandle=receipt, VisibilityTimeout=HIDDEN_MS // 1000
             )
+
+    def _queue(self, *, slow: bool) -> str:
+        return self.slow_queue_url if slow else self.queue_url
 
 
 def body_of(wake: Wake) -> str:
@@ -54,6 +60,8 @@ def body_of(wake: Wake) -> str:
     }
     if wake.most_events:
         content["most_events"] = wake.most_events
+    if wake.slow:
+        content["slow"] = True
     return json.dumps(content, separators=(",", ":"))
 
 
@@ -65,6 +73,7 @@ def wake_of(body: str) -> Wake:
         tuple(content["ledgers"]),
         content["scan"],
         content.get("most_events", 0),
+        content.get("slow", False),
     )
 
 

@@ -16,13 +16,15 @@ from typing import Protocol
 
 from millrace.delivery.application.dispatch import Dispatch, Drained
 from millrace.delivery.application.lag import Lag
+from millrace.delivery.application.paced import Paced
 from millrace.delivery.application.shift import Shift
+from millrace.delivery.application.take_turns import TakeTurns
 from millrace.delivery.domain.hub_targets import HubTarget
 from millrace.delivery.domain.retry import Schedule
 from millrace.delivery.domain.targets import Target
 from millrace.delivery.ports.deliveries import DeliveryLedger, DeliveryReceiver, TargetStates
-from millrace.delivery.ports.drains import Beating, Drains, Taken
-from millrace.delivery.ports.targets import Agenda, Directory, Wake, Wakes
+from millrace.delivery.ports.drains import Beating, Drains, LeaseTaken, Paces
+from millrace.delivery.ports.targets import Agenda, Directory, Kept, Wake, Wakes
 from millrace.ledger.domain.errors import Unavailable
 
 LOOK_AGAIN_MS = 5_000
@@ -70,6 +72,8 @@ class Deliver:
     agenda: Agenda
     lag: Lag
     drains: Drains
+    turns: TakeTurns
+    paces: Paces
     wakes: Wakes
     ledger: Callable[[tuple[str, ...], Callable[[], bool], Callable[[str], bool]], DrainLedger]
     """Of a drain that was woken for these ledgers; whether it may go on, and whether its target hears of a ledger."""
@@ -91,51 +95,82 @@ class Deliver:
             return self._serve(shift, wake)
 
     def _serve(self, shift: Shift, wake: Wake) -> Delivered:
-        """Drain, and again as long as others ask for it meanwhile and it is this target's turn."""
-        delivered, again = Delivered(), Wake(wake.tenant, wake.target_id)
+        """DrainLease, and again as long as others ask for it meanwhile and it is this target's turn."""
+        delivered = Delivered()
         while True:
             kept = self.directory.get(wake.tenant, wake.target_id)
             if kept is None or kept.target.paused:
                 return delivered  # whoever lets it go on asks for a scan
+            if not kept.state.quick and not wake.slow:
+                self._pass_on(kept.target, wake)
+                return delivered
             if wake.scan and not self._scan(kept.target, shift):
                 self.wakes.send([replace(wake, ledgers=())])
-            taken = self._take(shift, kept.target, wake.ledgers)
-            if not taken.began:
+            taken = self._take(shift, kept.target, wake)
+            if not taken.began or not self._has_turn(shift, kept.target, wake):
                 return delivered
             before = delivered
-            delivered = self._drain(shift, kept.target, wake, after_death=taken.other is not None).after(before)
+            delivered = self._drain(shift, kept, wake, after_death=taken.other is not None).after(before)
+            self.turns.call(wake.tenant, slow=wake.slow)
             if delivered.failed or not (delivered.cut or delivered.asked):
                 return delivered
             if delivered.cut or not shift.may_go_on():
-                self.wakes.send([replace(again, most_events=delivered.most_events)])
+                self.wakes.send([Wake(wake.tenant, wake.target_id, (), False, delivered.most_events, wake.slow)])
                 return delivered
-            wake = again
+            wake = Wake(wake.tenant, wake.target_id, slow=wake.slow)
 
-    def _take(self, shift: Shift, target: HubTarget, ledgers: tuple[str, ...]) -> Taken:
+    def _pass_on(self, target: HubTarget, wake: Wake) -> None:
+        """To the slots of slow targets; if it is served or stands in line there, a note will do."""
+        if wake.ledgers:
+            self.agenda.note(target.target(), wake.ledgers)
+        now_ms = self.clock()
+        for drain in self.drains.of(wake.tenant):
+            if drain.target_id == target.id and drain.lives(now_ms) and not wake.scan and self.drains.ask(drain):
+                return
+        if wake.scan or not self.turns.is_in_line(target):
+            self.wakes.send([replace(wake, ledgers=(), slow=True)])
+
+    def _take(self, shift: Shift, target: HubTarget, wake: Wake) -> LeaseTaken:
         """Take the lease. If another drain holds it, what this wake-up asks for is noted, and that one looks again."""
         while True:
-            taken = shift.take(target)
+            taken = shift.take(target, slow=wake.slow)
             if taken.began:
                 return taken
-            if ledgers:
-                self.agenda.note(target.target(), ledgers)
+            if wake.ledgers:
+                self.agenda.note(target.target(), wake.ledgers)
             if taken.other is not None and self.drains.ask(taken.other):
                 return taken
 
-    def _drain(self, shift: Shift, target: HubTarget, wake: Wake, *, after_death: bool) -> Delivered:
+    def _has_turn(self, shift: Shift, target: HubTarget, wake: Wake) -> bool:
+        """If its tenant has its share of drains, the target stands in line, and what was asked for is noted."""
+        mine = shift.drain
+        if mine is None or self.turns.has_turn(mine):
+            return True
+        if wake.ledgers:
+            self.agenda.note(target.target(), wake.ledgers)
+        self.turns.wait(mine)
+        shift.end()
+        self.turns.call(wake.tenant, slow=wake.slow)
+        return False
+
+    def _drain(self, shift: Shift, kept: Kept, wake: Wake, *, after_death: bool) -> Delivered:
+        target = kept.target
         served = _Served(self, shift, target, self.clock())
         ledger = self.ledger(wake.ledgers, served.still, target.hears)
         dispatch = Dispatch(ledger, self.states, self.clock, self.random, self.schedule, served.still)
         try:
-            receiver = self.receiver(target, shift.may_send)
-            drained = dispatch(target.target(), receiver, most_events=wake.most_events)
+            paced = Paced(self.receiver(target, shift.may_send), self.clock)
+            served.paced = None if wake.slow else paced
+            drained = dispatch(target.target(), paced, most_events=wake.most_events)
             self._leave(target.target(), ledger)
+            if paced.quick is not None and paced.quick != kept.state.quick:
+                self.paces.pace(target.key, quick=paced.quick)
         except Unavailable as error:
             self._leave(target.target(), ledger)
             with suppress(Unavailable):
                 shift.end()
             return Delivered(failed=error, after_death=after_death)
-        cut = drained.cut or not (served.still() or drained.blocked or drained.open_until_ms)
+        cut = drained.cut or not (shift.may_go_on() or drained.blocked or drained.open_until_ms)
         return Delivered(drained, cut=cut, asked=shift.end(), after_death=after_death)
 
     def _leave(self, target: Target, ledger: DrainLedger) -> None:
@@ -149,23 +184,25 @@ class Deliver:
         behind = self.lag.of(target)
         while group := list(islice(behind, 64)):
             self.agenda.note(target.target(), group)
-            if not (shift.may_go_on()):
+            if not shift.may_go_on():
                 return False
         return True
 
 
 @dataclass(slots=True)
 class _Served:
-    """Whether the drain may go on: it is its turn, and its target has not been paused, changed or deleted."""
+    """Whether the drain may go on: it is its turn, and its target has not been paused, changed or deleted. `paced`:
+    of a drain in a slot of quick targets, which ends once its target is slow."""
 
     deliver: Deliver
     shift: Shift
     target: HubTarget
     looked_ms: int
+    paced: Paced | None = None
     ended: bool = False
 
     def still(self) -> bool:
-        if self.ended or not self.shift.may_go_on():
+        if self.ended or not self.shift.may_go_on() or (self.paced is not None and self.paced.quick is False):
             return False
         now_ms = self.deliver.clock()
         if now_ms - self.looked_ms >= LOOK_AGAIN_MS:

@@ -12,12 +12,12 @@ from typing import Any
 from millrace.delivery.application.inspect_deliveries import delivery_json, known_as
 from millrace.delivery.application.manage_targets import ManageTargets
 from millrace.delivery.domain.authority import Bearer, unresolved
-from millrace.delivery.domain.drains import Drain
+from millrace.delivery.domain.drains import DrainLease
 from millrace.delivery.domain.inbox import journal
 from millrace.delivery.domain.sources import place_of
 from millrace.delivery.domain.states import Status
 from millrace.delivery.domain.targets import Target, drains_blocked
-from millrace.delivery.ports.drains import Drains
+from millrace.delivery.ports.drains import Drains, Line
 from millrace.delivery.ports.targets import Agenda, Kept, Listing, Positions
 from millrace.ledger.application.heads import Heads, newest
 from millrace.ledger.domain.access import OPERATOR, Identity
@@ -41,6 +41,7 @@ class HubStatus:
     positions: Positions
     agenda: Agenda
     drains: Drains
+    line: Line
     log: Log
     state: State
     heads: Heads
@@ -50,7 +51,15 @@ class HubStatus:
         identity.require(OPERATOR)
         kept = self.targets.known_to(identity)
         drains = {drain.target_id: drain for drain in self.drains.of(identity.tenant)}
-        shown = [self._target(identity, one, drains.get(one.target.id)) for one in kept]
+        waits = {one.target_id: one.since_ms for one in self.line.waiting(identity.tenant)}
+        shown = [
+            {
+                **self._target(identity, one, drains.get(one.target.id)),
+                "waits_since_ms": waits.get(one.target.id),
+                "quick": one.state.quick,
+            }
+            for one in kept
+        ]
         events = self._journal(identity, kept)
         ledger = self._ledger(identity, shown) | {"retained_event_count": events["retained_event_count"]}
         terminal = ledger["terminal_failed_count"]
@@ -100,7 +109,7 @@ class HubStatus:
             },
         }
 
-    def _target(self, identity: Identity, kept: Kept, drain: Drain | None) -> Section:
+    def _target(self, identity: Identity, kept: Kept, drain: DrainLease | None) -> Section:
         target, now_ms = kept.target.target(), self.clock()
         counts = self.listing.counts(target.id)
         due = self.agenda.due(target, now_ms, MOST_DUE)

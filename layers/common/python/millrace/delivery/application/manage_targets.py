@@ -25,11 +25,17 @@ from millrace.delivery.ports.deliveries import TargetStates
 from millrace.delivery.ports.targets import Directory, Kept, Positions, Secrets, Wake, Wakes
 from millrace.ledger.application.heads import Heads, newest
 from millrace.ledger.domain.access import OPERATOR, Identity
-from millrace.ledger.domain.errors import Conflict, NotFound
+from millrace.ledger.domain.errors import Conflict, NotFound, Throttled
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.ports import Log, State, Together
 
 SIDE_BY_SIDE = 64
+
+
+class TooManyTargets(Throttled):
+    """One has to be deleted before another is made."""
+
+    retry_after_ms = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,8 @@ class ManageTargets:
     kinds: Kinds
     loopback: bool
     """Whether targets on this machine are allowed: never on AWS."""
+    most_targets: int = 100
+    """That one tenant may have."""
 
     def put(self, identity: Identity, target_id: str, body: Any) -> dict[str, Any]:
         """Make or change a target. A target that goes on after a pause begins with a clean slate."""
@@ -61,6 +69,8 @@ class ManageTargets:
             identity.tenant, target_id, body, before, now_ms, kinds=self.kinds, loopback=self.loopback
         )
         require_sources(identity, target.sources)
+        if before is None and len(self.directory.of(identity.tenant)) >= self.most_targets:
+            raise TooManyTargets("The tenant has all the targets it may have.", most_targets=self.most_targets)
         kept_secrets = self._secrets(before)
         if before is not None and before.url != target.url:
             check_moved(body, kept_secrets)

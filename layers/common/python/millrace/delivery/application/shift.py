@@ -7,9 +7,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from millrace.delivery.domain.drains import LEASE_MS, SAFE_MS, SLICE_MS, Drain
+from millrace.delivery.domain.drains import LEASE_MS, SAFE_MS, SLICE_MS, DrainLease
 from millrace.delivery.domain.hub_targets import HubTarget
-from millrace.delivery.ports.drains import Drains, Taken
+from millrace.delivery.ports.drains import Drains, LeaseTaken
 from millrace.ledger.domain.errors import MillraceError
 
 
@@ -25,7 +25,7 @@ class Shift:
     has_time: Callable[[], bool]
     """Whether the function has time for one more request."""
     began_ms: int = field(init=False)
-    _drain: Drain | None = None
+    _drain: DrainLease | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -38,14 +38,19 @@ class Shift:
         with suppress(MillraceError):
             self._renew()
 
-    def take(self, target: HubTarget) -> Taken:
+    def take(self, target: HubTarget, *, slow: bool) -> LeaseTaken:
         now_ms = self.clock()
-        drain = Drain(target.tenant, target.id, self.holder, now_ms, now_ms + LEASE_MS)
+        drain = DrainLease(target.tenant, target.id, self.holder, now_ms, now_ms + LEASE_MS, slow)
         taken = self.drains.take(drain, now_ms)
         if taken.began:
             with self._lock:
                 self._drain = drain
         return taken
+
+    @property
+    def drain(self) -> DrainLease | None:
+        with self._lock:
+            return self._drain
 
     def end(self) -> bool:
         """Returns whether somebody asked for more."""

@@ -7,6 +7,7 @@ target has is in the delivery ledger alone, so two drains at once would cost a r
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 LEASE_MS = 9_000
@@ -20,9 +21,25 @@ SAFE_MS = 1_000
 SLICE_MS = 10_000
 """How long a drain goes on before it makes room for others; it asks for its next turn itself."""
 
+QUICK_MS = 2_000
+"""A target that answers each request within this time is quick. Any other is slow, and so is one nobody has tried."""
+FORGOTTEN_MS = 60_000
+"""After this, a target that waits for its turn holds up no other: the reminder wakes it."""
+
 
 @dataclass(frozen=True, slots=True)
-class Drain:
+class Shares:
+    """How many drains of one tenant may run at once: of its quick targets, and of its slow ones."""
+
+    quick: int = 10
+    slow: int = 3
+
+    def of(self, *, slow: bool) -> int:
+        return self.slow if slow else self.quick
+
+
+@dataclass(frozen=True, slots=True)
+class DrainLease:
     """`until_ms`: when the lease ends unless it is renewed; a drain that is over gave it back before."""
 
     tenant: str
@@ -30,6 +47,52 @@ class Drain:
     holder: str
     since_ms: int
     until_ms: int
+    slow: bool = False
+    """Whether it is one of the tenant's slow drains, which take their turns among themselves."""
 
     def lives(self, now_ms: int) -> bool:
         return now_ms < self.until_ms
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingTarget:
+    """A target that waits for its tenant's turn."""
+
+    tenant: str
+    target_id: str
+    since_ms: int
+    slow: bool = False
+
+    def waits(self, now_ms: int) -> bool:
+        return now_ms - self.since_ms < FORGOTTEN_MS
+
+
+def has_turn(
+    mine: DrainLease, drains: Iterable[DrainLease], waiting: Sequence[WaitingTarget], shares: Shares, now_ms: int
+) -> bool:
+    """Whether a drain that has just taken its lease may go on: the others, and those that have waited for longer, leave
+    room for it. Two that begin at once may both give way, but never both go on: each has its lease before it looks."""
+    running = {one.target_id for one in _running(drains, now_ms, slow=mine.slow)}
+    came_ms = min([one.since_ms for one in waiting if one.target_id == mine.target_id], default=mine.since_ms)
+    older = {one.target_id for one in _in_line(waiting, now_ms, slow=mine.slow) if one.since_ms < came_ms}
+    return len((running | older) - {mine.target_id}) < shares.of(slow=mine.slow)
+
+
+def called(
+    drains: Iterable[DrainLease], waiting: Iterable[WaitingTarget], shares: Shares, now_ms: int, *, slow: bool
+) -> list[WaitingTarget]:
+    """Whose turn it is now: those that have waited longest, as many as there is room for."""
+    running = _running(drains, now_ms, slow=slow)
+    room = shares.of(slow=slow) - len(running)
+    busy = {one.target_id for one in running}
+    line = [one for one in _in_line(waiting, now_ms, slow=slow) if one.target_id not in busy]
+    return line[: max(room, 0)]
+
+
+def _running(drains: Iterable[DrainLease], now_ms: int, *, slow: bool) -> list[DrainLease]:
+    return [one for one in drains if one.slow == slow and one.lives(now_ms)]
+
+
+def _in_line(waiting: Iterable[WaitingTarget], now_ms: int, *, slow: bool) -> list[WaitingTarget]:
+    mine = [one for one in waiting if one.slow == slow and one.waits(now_ms)]
+    return sorted(mine, key=lambda one: (one.since_ms, one.target_id))

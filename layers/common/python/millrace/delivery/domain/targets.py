@@ -60,6 +60,8 @@ class TargetState:
     blocked: str = ""
     blocked_detail: str = ""
     blocked_ms: int = 0
+    quick: bool = False
+    """It answered every request of its last drain soon."""
 
 
 def drains_blocked(states: Iterable[tuple[str, TargetState]]) -> list[dict[str, Any]]:

@@ -94,6 +94,8 @@ class Wake:
     scan: bool = False
     most_events: int = 0
     """Begin with a batch of at most so many: time ran out while a larger one was being cut."""
+    slow: bool = False
+    """For the slots of slow targets. Only a drain sends such a one: it has looked how the target fares."""
 
 
 class Wakes(Protocol):

@@ -114,6 +114,9 @@ class DynamoTargetStates:
     def pause(self, target_id: str, why: str) -> None:
         self._update(target_id, "SET w = :w", {":w": {"S": why}})
 
+    def pace(self, target_id: str, *, quick: bool) -> None:
+        self._update(target_id, "SET q = :q", {":q": {"BOOL": quick}})
+
     def _update(self, target_id: str, expression: str, values: dict[str, Any]) -> None:
         """Only what it is about: an operator and a drain may write at once."""
         tenant, id_ = split_key(target_id)
@@ -139,4 +142,6 @@ def _state(item: Any) -> TargetState:
     stored = item or {}
     texts = {name: stored.get(name, {"S": ""})["S"] for name in ("w", "b", "bd")}
     circuit = Circuit(**json.loads(stored["c"]["S"])) if "c" in stored else Circuit()
-    return TargetState(circuit, texts["w"], texts["b"], texts["bd"], int(stored.get("bm", {"N": "0"})["N"]))
+    blocked_ms = int(stored.get("bm", {"N": "0"})["N"])
+    quick = bool(stored.get("q", {"BOOL": False})["BOOL"])
+    return TargetState(circuit, texts["w"], texts["b"], texts["bd"], blocked_ms, quick)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from millrace.delivery.adapters.dynamodb import keys
-from millrace.delivery.domain.drains import Drain
-from millrace.delivery.ports.drains import Taken
+from millrace.delivery.domain.drains import DrainLease, WaitingTarget
+from millrace.delivery.ports.drains import LeaseTaken
 from millrace.ledger.adapters.aws_errors import applied, condition_failed, translated
 from millrace.ledger.adapters.dynamodb.state import query_all
 
@@ -24,12 +24,13 @@ class DynamoDrains:
     client: DynamoDBClient
     table: str
 
-    def take(self, drain: Drain, now_ms: int) -> Taken:
+    def take(self, drain: DrainLease, now_ms: int) -> LeaseTaken:
         item: dict[str, Any] = {
             **_key(drain),
             "h": {"S": drain.holder},
             "f": {"N": str(drain.since_ms)},
             "u": {"N": str(drain.until_ms)},
+            "l": {"BOOL": drain.slow},
         }
         with translated():
             try:
@@ -44,11 +45,11 @@ class DynamoDrains:
             except ClientError as error:
                 if not condition_failed(error):
                     raise
-                return Taken(False, self._other(drain, error))
+                return LeaseTaken(False, self._other(drain, error))
         old = answer.get("Attributes")
-        return Taken(True, _drain(drain.tenant, old) if old else None)
+        return LeaseTaken(True, _drain(drain.tenant, old) if old else None)
 
-    def _other(self, drain: Drain, error: ClientError) -> Drain | None:
+    def _other(self, drain: DrainLease, error: ClientError) -> DrainLease | None:
         """It comes with the refusal; where it does not, it is read, and may be gone by then."""
         item: Any = error.response.get("Item")
         if not item:
@@ -56,13 +57,13 @@ class DynamoDrains:
             item = answer.get("Item")
         return _drain(drain.tenant, item) if item else None
 
-    def renew(self, drain: Drain) -> bool:
+    def renew(self, drain: DrainLease) -> bool:
         return self._update(drain, "SET u = :until", {":until": {"N": str(drain.until_ms)}})
 
-    def ask(self, drain: Drain) -> bool:
+    def ask(self, drain: DrainLease) -> bool:
         return self._update(drain, "SET a = :asked", {":asked": {"BOOL": True}})
 
-    def end(self, drain: Drain) -> bool:
+    def end(self, drain: DrainLease) -> bool:
         with translated():
             try:
                 answer: Any = self.client.delete_item(
@@ -78,10 +79,10 @@ class DynamoDrains:
                 return False
         return "a" in answer.get("Attributes", {})
 
-    def of(self, tenant: str) -> Sequence[Drain]:
+    def of(self, tenant: str) -> Sequence[DrainLease]:
         return [_drain(tenant, item) for item in query_all(self.client, self.table, keys.drains(tenant))]
 
-    def _update(self, drain: Drain, expression: str, values: dict[str, Any]) -> bool:
+    def _update(self, drain: DrainLease, expression: str, values: dict[str, Any]) -> bool:
         return applied(
             partial(
                 self.client.update_item,
@@ -94,9 +95,39 @@ class DynamoDrains:
         )
 
 
-def _key(drain: Drain) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class DynamoLine:
+    client: DynamoDBClient
+    table: str
+
+    def wait(self, waiting: WaitingTarget) -> None:
+        item: dict[str, Any] = {
+            **keys.key(keys.line(waiting.tenant), waiting.target_id),
+            "f": {"N": str(waiting.since_ms)},
+            "l": {"BOOL": waiting.slow},
+        }
+        applied(
+            partial(
+                self.client.put_item,
+                TableName=self.table,
+                Item=item,
+                ConditionExpression="attribute_not_exists(p)",
+            )
+        )
+
+    def leave(self, tenant: str, target_id: str) -> None:
+        with translated():
+            self.client.delete_item(TableName=self.table, Key=keys.key(keys.line(tenant), target_id))
+
+    def waiting(self, tenant: str) -> Sequence[WaitingTarget]:
+        items = query_all(self.client, self.table, keys.line(tenant))
+        return [WaitingTarget(tenant, one["s"]["S"], int(one["f"]["N"]), bool(one["l"]["BOOL"])) for one in items]
+
+
+def _key(drain: DrainLease) -> dict[str, Any]:
     return keys.key(keys.drains(drain.tenant), drain.target_id)
 
 
-def _drain(tenant: str, item: Any) -> Drain:
-    return Drain(tenant, item["s"]["S"], item["h"]["S"], int(item["f"]["N"]), int(item["u"]["N"]))
+def _drain(tenant: str, item: Any) -> DrainLease:
+    since_ms, until_ms = int(item["f"]["N"]), int(item["u"]["N"])
+    return DrainLease(tenant, item["s"]["S"], item["h"]["S"], since_ms, until_ms, bool(item["l"]["BOOL"]))

@@ -34,6 +34,10 @@ def drains(tenant: str) -> str:
     return join_key("drains", tenant)
 
 
+def line(tenant: str) -> str:
+    return join_key("line", tenant)
+
+
 def cursors(target: str) -> str:
     return f"cursors#{target}"
 

@@ -5,36 +5,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from millrace.delivery.domain.drains import Drain
-from millrace.delivery.ports.drains import Taken
+from millrace.delivery.domain.drains import DrainLease, WaitingTarget
+from millrace.delivery.ports.drains import LeaseTaken
 
 
 @dataclass(slots=True)
 class MemoryDrains:
-    held: dict[tuple[str, str], Drain] = field(default_factory=dict)
+    held: dict[tuple[str, str], DrainLease] = field(default_factory=dict)
     asked: set[tuple[str, str]] = field(default_factory=set)
 
-    def take(self, drain: Drain, now_ms: int) -> Taken:
+    def take(self, drain: DrainLease, now_ms: int) -> LeaseTaken:
         other = self.held.get(_key(drain))
         if other is not None and other.lives(now_ms):
-            return Taken(False, other)
+            return LeaseTaken(False, other)
         self.held[_key(drain)] = drain
         self.asked.discard(_key(drain))
-        return Taken(True, other)
+        return LeaseTaken(True, other)
 
-    def renew(self, drain: Drain) -> bool:
+    def renew(self, drain: DrainLease) -> bool:
         if not self._has(drain):
             return False
         self.held[_key(drain)] = drain
         return True
 
-    def ask(self, drain: Drain) -> bool:
+    def ask(self, drain: DrainLease) -> bool:
         if not self._has(drain):
             return False
         self.asked.add(_key(drain))
         return True
 
-    def end(self, drain: Drain) -> bool:
+    def end(self, drain: DrainLease) -> bool:
         if not self._has(drain):
             return False
         del self.held[_key(drain)]
@@ -42,13 +42,27 @@ class MemoryDrains:
         self.asked.discard(_key(drain))
         return asked
 
-    def of(self, tenant: str) -> Sequence[Drain]:
+    def of(self, tenant: str) -> Sequence[DrainLease]:
         return [drain for (name, _), drain in sorted(self.held.items()) if name == tenant]
 
-    def _has(self, drain: Drain) -> bool:
+    def _has(self, drain: DrainLease) -> bool:
         held = self.held.get(_key(drain))
         return held is not None and held.holder == drain.holder
 
 
-def _key(drain: Drain) -> tuple[str, str]:
+@dataclass(slots=True)
+class MemoryLine:
+    line: dict[tuple[str, str], WaitingTarget] = field(default_factory=dict)
+
+    def wait(self, waiting: WaitingTarget) -> None:
+        self.line.setdefault((waiting.tenant, waiting.target_id), waiting)
+
+    def leave(self, tenant: str, target_id: str) -> None:
+        self.line.pop((tenant, target_id), None)
+
+    def waiting(self, tenant: str) -> Sequence[WaitingTarget]:
+        return [one for (name, _), one in sorted(self.line.items()) if name == tenant]
+
+
+def _key(drain: DrainLease) -> tuple[str, str]:
     return drain.tenant, drain.target_id

@@ -20,7 +20,8 @@ class MemoryTargets:
         return self.states.get(target_id, TargetState())
 
     def fare(self, target_id: str, circuit: Circuit, detail: str) -> None:
-        self.states[target_id] = TargetState(circuit, self.get(target_id).paused_why, blocked_detail=detail)
+        before = self.get(target_id)
+        self.states[target_id] = TargetState(circuit, before.paused_why, blocked_detail=detail, quick=before.quick)
 
     def block(self, target_id: str, reason: Blocked, detail: str, now_ms: int) -> None:
         noted = replace(self.get(target_id), blocked=reason.value, blocked_detail=detail, blocked_ms=now_ms)
@@ -28,6 +29,9 @@ class MemoryTargets:
 
     def pause(self, target_id: str, why: str) -> None:
         self.states[target_id] = replace(self.get(target_id), paused_why=why)
+
+    def pace(self, target_id: str, *, quick: bool) -> None:
+        self.states[target_id] = replace(self.get(target_id), quick=quick)
 
 
 @dataclass(slots=True)
