@@ -15,6 +15,7 @@ import pytest
 from millrace_client import local_stack
 from millrace_client.commands import cli
 from millrace_client.commands.connection import World
+from millrace_client.commands.targets import describe
 from millrace_client.sync.http import Client
 
 URL = "https://hub.example"
@@ -230,6 +231,50 @@ def test_health_is_asked_once_and_without_a_token(capsys: pytest.CaptureFixture[
     sick = StubHub(httpx.ConnectError("refused"))
     assert cli.main(["health", "--url", URL], World(httpx.MockTransport(sick), sick.slept.append)) == 3
     assert len(sick.requests) == 1
+
+
+def target(**more: Any) -> dict[str, Any]:
+    nothing = dict.fromkeys(("stuck", "paused", "paused_why", "drain", "blocked", "blocked_detail", "waits_since_ms"))
+    counts = {"pending": 1, "rejected": 2, "transient": 3, "terminal_failed": 4}
+    return {
+        "target_id": "a",
+        "delivered_count": 9,
+        "deliveries": counts,
+        "has_due": False,
+        "due": [],
+        **nothing,
+        **more,
+    }
+
+
+@pytest.mark.parametrize(
+    ("more", "shown"),
+    [
+        ({}, "idle"),
+        ({"stuck": "drain_died", "drain": {"holder": "me", "since_ms": 0}}, "stuck: drain_died"),
+        ({"paused": True, "paused_why": "answered 410: gone"}, "paused: answered 410: gone"),
+        ({"drain": {"holder": "me", "since_ms": 2_000}}, "drained by me for 7 s"),
+        ({"blocked": "network_unavailable", "blocked_detail": "no connection"}, "blocked: no connection"),
+        ({"waits_since_ms": 5_000}, "waits for its turn for 4 s"),
+        ({"has_due": True, "due": [{"contract": "sync", "scope": "demo"}]}, "due: sync demo"),
+    ],
+)
+def test_a_target_is_described_by_what_matters_first(more: dict[str, Any], shown: str) -> None:
+    """D11"""
+    assert describe(target(**more), 9_000) == shown
+
+
+def test_targets_shows_how_each_one_fares(capsys: pytest.CaptureFixture[str]) -> None:
+    """D11"""
+    hub = StubHub(httpx.Response(200, json={"delivery_targets": [target(stuck="drain_died")]}))
+    world = World(httpx.MockTransport(hub), hub.slept.append)
+    assert cli.main(["targets", "--url", URL, "--token", "t"], world) == 0
+    assert capsys.readouterr().out.split()[-6:] == ["a", "9", "6", "4", "stuck:", "drain_died"]
+    assert str(hub.requests[0].url) == f"{URL}/v1/delivery/status"
+    again = StubHub(httpx.Response(200, json={"delivery_targets": []}))
+    world = World(httpx.MockTransport(again), again.slept.append)
+    assert cli.main(["targets", "--url", URL, "--token", "t", "--json"], world) == 0
+    assert json.loads(capsys.readouterr().out) == {"delivery_targets": []}
 
 
 def test_without_a_hub_the_command_says_how_to_get_one(capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,6 +19,7 @@ from millrace_client.commands.pull import pull
 from millrace_client.commands.stub import stub
 from millrace_client.commands.submit import submit
 from millrace_client.commands.sync import app as sync
+from millrace_client.commands.targets import targets
 from millrace_client.commands.token import token
 from millrace_client.errors import ClientError
 
@@ -40,7 +41,7 @@ def command() -> typer.Typer:
         rich_markup_mode=None,
     )
     app.callback(invoke_without_command=True)(root)
-    for one in (submit, pull, follow, capture, stub, token, health):
+    for one in (submit, pull, follow, capture, stub, token, health, targets):
         app.command()(one)
     app.add_typer(sync.app, name="sync")
     installed.add_commands(app, installed.installed())

@@ -55,6 +55,10 @@ class Client:
         """Asked once: whoever asks wants to know how it is now."""
         return self._send("GET", "/health", attempts=1)
 
+    def delivery_status(self) -> Json:
+        """How the targets of the token's tenant fare; for operators."""
+        return self._send("GET", "/v1/delivery/status")
+
     def submit(self, project: str, events: Sequence[Mapping[str, Any]]) -> list[Json]:
         """One result per event, in order. At most as many events as the hub takes in one request."""
         body = self._send("POST", f"/v1/projects/{quote(project, safe='')}/submit_events", {"events": list(events)})
