@@ -103,7 +103,7 @@ class Hub:
         self.queue = Queue(self)
         self.target = Target(hub=self)
         directory = DynamoDirectory(client, "delivery")
-        body = {"type": "stub", "sources": [{"contract": "delivery", "scope": "*"}]}
+        body = {"type": "stub", "sources": [{"contract": "delivery", "scope": "team"}]}
         made = check_target(TENANT, "a", body, None, 5, kinds=RECEIVERS, loopback=False)
         assert directory.put(made, None)
         runs = replace(self.world.hub.runs, client=client)

@@ -107,7 +107,7 @@ def test_deliver_drains_every_other_target(monkeypatch: pytest.MonkeyPatch) -> N
         answer("targets", of_target("target_put", name))
     answer("ingest", sample("ingest"))
     wake = json.loads(sample("deliver")["Records"][0]["body"])
-    bodies = [json.dumps({**wake, "target_id": name}) for name in names]
+    bodies = [json.dumps({**wake, "target_id": name, "slow": True}) for name in names]
     with monkeypatch.context() as poisoned:
         planted(poisoned, DynamoDirectory, "get", "poisoned")
         with pytest.raises(Poison):

@@ -18,7 +18,7 @@ from tests.support.aws_tables import client_for
 from tests.unit.runtime import rights
 from tests.unit.runtime.rights import DOORS, MESSAGES, OPEN, Door, Message, claims_for, elsewhere_than, lacking_a_role
 from tests.unit.runtime.test_handlers import deployment, function, invoke, sample
-from tests.unit.runtime.test_handlers_delivery import woken
+from tests.unit.runtime.test_handlers_delivery import deliver, woken
 from tests.unit.template.test_template import routes_of
 
 FUNCTIONS = {
@@ -50,7 +50,9 @@ class Hub:
         assert status == door.right, (door.route, body)
         self.given_out |= {rights.GRANT: body["grant_id"]} if "reason" in body else {}
         self.given_out |= {rights.CURSOR: body["next_cursor"]} if "dropped_count" in body else {}
-        if door.then:
+        if door.then == "deliver":
+            deliver(sample("deliver"))
+        elif door.then:
             invoke(door.then, sample(door.then))
 
     def open(self) -> str:

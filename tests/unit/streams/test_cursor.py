@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millrace.ledger.adapters.keyring import StagedKeys
+from millrace.ledger.domain.errors import Unavailable
 from millrace.ledger.domain.keys import key_id
 from millrace.streams.domain.cursor import (
     MAX_CURSOR_BYTES,
@@ -214,7 +215,7 @@ def test_an_unknown_key_is_looked_up_at_most_every_second() -> None:
 def test_without_a_secret_nothing_is_signed(stages: dict[str, str]) -> None:
     """T6: an empty key would let anybody write cursors."""
     ring = Secrets(**stages).ring()
-    with pytest.raises(RuntimeError, match="secret"):
+    with pytest.raises(Unavailable, match="secret"):
         ring.current()
-    with pytest.raises(RuntimeError, match="secret"):
+    with pytest.raises(Unavailable, match="secret"):
         ring.find(b"1234")
