@@ -95,7 +95,7 @@ class Deliver:
             return self._serve(shift, wake)
 
     def _serve(self, shift: Shift, wake: Wake) -> Delivered:
-        """DrainLease, and again as long as others ask for it meanwhile and it is this target's turn."""
+        """Drain, and again as long as others ask for it meanwhile and it is this target's turn."""
         delivered = Delivered()
         while True:
             kept = self.directory.get(wake.tenant, wake.target_id)
