@@ -17,6 +17,8 @@ from tests.e2e.processes import emulator_process, function_processes
 
 KILLED, PAUSED = "killed", "pauses"
 WAIT_FOR_WORK = 2.0
+SHARED = ("archive", "deliver", "fan_out", "index", "submit")
+"""Those that work for everybody are killed first, and twice as often as the others."""
 
 
 @dataclass
@@ -35,12 +37,15 @@ class Killer:
         kinds: list[str] = []
         done = 0
         while done < self.kills and not over.wait(self.rng.uniform(0.5, 1.5) * self.pause):
-            if not kinds:
-                kinds = sorted(self.hub.stack.functions.keys() - self.spared)
-                self.rng.shuffle(kinds)
+            kinds = kinds or self._round()
             while kinds and not self._kill(kinds.pop()):
                 pass
             done = sum(kills_of(self.history).values())
+
+    def _round(self) -> list[str]:
+        """From the last to the first."""
+        every = [self.rng.sample(kinds, len(kinds)) for kinds in (sorted(self.hub.stack.functions), SHARED)]
+        return [kind for kinds in every for kind in kinds if kind not in self.spared]
 
     def _kill(self, kind: str) -> bool:
         if kind == "deliver":

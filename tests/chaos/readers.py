@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,6 +76,19 @@ def _asked(tenant: Tenant, http: httpx.Client, method: str, path: str, **request
 
 def _sight(event: dict[str, Any], position: str, id_: str) -> Sight:
     return Sight(event[position], event[id_], tenants_in(event), time.monotonic())
+
+
+@contextmanager
+def polling(tenants: Sequence[Tenant]) -> Iterator[list[Poller]]:
+    """A poller for each, until the block ends."""
+    over, pollers = threading.Event(), [Poller(tenant) for tenant in tenants]
+    with ThreadPoolExecutor(len(pollers)) as pool:
+        for poller in pollers:
+            pool.submit(poller, over)
+        try:
+            yield pollers
+        finally:
+            over.set()
 
 
 @dataclass

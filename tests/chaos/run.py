@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,8 +13,8 @@ from tests.chaos.evidence import Delay, Delivered, Evidence, Size, TargetSeen, V
 from tests.chaos.faults import KILLED, PAUSED, kills_of, paused_seconds
 from tests.chaos.plan import FLOODER, Plan
 from tests.chaos.poison import Poisoner
-from tests.chaos.readers import Poller, views
-from tests.chaos.settle import Log, expected_at, wait, wait_for_targets
+from tests.chaos.readers import Poller, polling, views
+from tests.chaos.settle import Log, all_delivered, expected_at, wait_for_all
 from tests.chaos.storm import doors_used, storm
 from tests.chaos.targets import Desk
 from tests.chaos.tenants import FLOODED, PROJECT, RUNTIME, STREAM
@@ -43,17 +42,13 @@ def run(hub: Hub, plan: Plan) -> Outcome:
     with made(hub, plan) as world:
         say("measuring alone, then in a flood")
         delays = measure(world)
-        pollers = [Poller(tenant) for tenant in world.tenants.values()]
-        left = threading.Event()
-        try:
+        with polling(list(world.tenants.values())) as pollers:
             say("storm")
-            storm(world, pollers, left)
-            quiet = max(world.history.last_fault, time.monotonic())
+            storm(world)
+            quiet = time.monotonic()
             log = world.storage.log()
             say("waiting for what is late")
             waited = _settle(world, log, pollers, quiet)
-        finally:
-            left.set()
         say("looking at everything")
         evidence = _evidence(world, log, pollers, delays, waited["deliveries"])
     history = world.history
@@ -62,18 +57,15 @@ def run(hub: Hub, plan: Plan) -> Outcome:
 
 
 def _settle(world: World, log: Log, pollers: list[Poller], quiet: float) -> dict[str, float]:
-    deadline = quiet + world.plan.patience_seconds
-    storage = world.storage
     project = {one.tenant.name: len(log.get(one.tenant.ledger("sync", PROJECT), ())) for one in world.followers}
     stream = {one.tenant.name: len(log.get(one.tenant.ledger("streams", RUNTIME, STREAM), ())) for one in pollers}
-    return {
-        "deliveries": wait_for_targets(quiet, deadline, world.desks, log),
-        "followers": wait(
-            quiet, deadline, lambda: all(len(one.seen) >= project[one.tenant.name] for one in world.followers)
-        ),
-        "pollers": wait(quiet, deadline, lambda: all(len(one.seen) >= stream[one.tenant.name] for one in pollers)),
-        "archive": wait(quiet, deadline, lambda: storage.is_archived(log), every=1),
+    conditions = {
+        "deliveries": all_delivered(world.desks, log),
+        "followers": lambda: all(len(one.seen) >= project[one.tenant.name] for one in world.followers),
+        "pollers": lambda: all(len(one.seen) >= stream[one.tenant.name] for one in pollers),
+        "archive": lambda: world.storage.is_archived(log),
     }
+    return wait_for_all(quiet, quiet + world.plan.patience_seconds, conditions)
 
 
 def _evidence(

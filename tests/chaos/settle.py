@@ -37,6 +37,26 @@ def wait(since: float, deadline: float, done: Callable[[], bool], every: float =
     return max(0.0, time.monotonic() - since)
 
 
-def wait_for_targets(since: float, deadline: float, desks: Sequence[Desk], log: Log) -> float:
-    """One after the other: the last to be complete decides."""
-    return max((wait(since, deadline, lambda one=desk: delivered(one, log)) for desk in desks), default=0)  # type: ignore[misc]
+def wait_for_all(since: float, deadline: float, conditions: Mapping[str, Callable[[], bool]]) -> dict[str, float]:
+    """As `wait`, for several at once, each with a time of its own."""
+    waited: dict[str, float] = {}
+
+    def done() -> bool:
+        for name, condition in conditions.items():
+            if name not in waited and condition():
+                waited[name] = max(0.0, time.monotonic() - since)
+        return len(waited) == len(conditions)
+
+    wait(since, deadline, done, every=0.5)
+    return {name: waited.get(name, math.inf) for name in conditions}
+
+
+def all_delivered(desks: Sequence[Desk], log: Log) -> Callable[[], bool]:
+    """Asks no target again that was complete once."""
+    left = list(desks)
+
+    def done() -> bool:
+        left[:] = [desk for desk in left if not delivered(desk, log)]
+        return not left
+
+    return done

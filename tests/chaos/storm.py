@@ -16,7 +16,6 @@ from tests.chaos.history import History
 from tests.chaos.live import SOCKET, SocketWriter
 from tests.chaos.plan import FLOODER
 from tests.chaos.poison import Poisoner
-from tests.chaos.readers import Poller
 from tests.chaos.targets import MOODY
 from tests.chaos.world import World, say
 from tests.chaos.writers import TIMEOUT, Writer
@@ -24,16 +23,13 @@ from tests.chaos.writers import TIMEOUT, Writer
 TELL_SECONDS = 5
 
 
-def storm(world: World, pollers: list[Poller], left: threading.Event) -> None:
-    """Returns when every writer has its last answer, or has given up. Pollers go on until `left`."""
+def storm(world: World) -> None:
+    """Returns when every writer has its last answer, or has given up."""
     plan = world.plan
     over, gives_up = threading.Event(), threading.Event()
     _moods(world, moody=True)
-    threads = 3 + len(pollers) + plan.lanes * len(world.tenants)
-    pool = ThreadPoolExecutor(threads)
+    pool = ThreadPoolExecutor(3 + plan.lanes * len(world.tenants))
     try:
-        for poller in pollers:
-            pool.submit(poller, left)
         with flood(world.history, world.tenants[FLOODER], plan, plan.flood_rate / 3, plan.seed + 1):
             faults = [pool.submit(fault, over) for fault in _faults(world)]
             writers = list(_writers(world, pool, over, gives_up))
@@ -46,7 +42,7 @@ def storm(world: World, pollers: list[Poller], left: threading.Event) -> None:
     finally:
         over.set()
         gives_up.set()
-        pool.shutdown(wait=False)
+        pool.shutdown()
 
 
 def _moods(world: World, *, moody: bool) -> None:
