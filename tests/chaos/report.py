@@ -91,3 +91,33 @@ def show(console: Console, report: Mapping[str, Any]) -> None:
     for name, found in report["promises"].items():
         promises.add_row(name, f"[bold red]NO[/], {found['broken']} times" if found["broken"] else "yes")
     console.print(promises)
+
+
+def summary(report: Mapping[str, Any]) -> list[str]:
+    """The lines of a short table, as the documentation shows it."""
+    counts, kills, after = report["counts"], report["kills"], report["complete_after_seconds"]
+    broken = [name for name, found in report["promises"].items() if found["broken"]]
+    rows = {
+        "acknowledged events": f"{counts['events acknowledged']:,} of {counts['tenants']} tenants",
+        "ledgers": f"{counts['ledgers']}",
+        "killed processes": f"{sum(kills.values())}, of them {kills.get('deliver', 0)} of `deliver`",
+        "pauses of the emulator": f"{counts['seconds of pauses']:g} s in all",
+        "deliveries": f"{counts['deliveries']:,} to {counts['targets']} targets",
+        "requests to targets": f"{counts['requests to targets']:,}",
+        "events that a target took twice": f"{counts['events taken twice']}",
+        "deliveries complete": _after(after["deliveries"]),
+        "followers complete": _after(after["followers"]),
+        "archive complete": _after(after["archive"]),
+    }
+    for name, delay in report["delays"].items():
+        rows[f"{name} p99 of a neighbour, alone and in a flood"] = (
+            f"{delay['p99_alone']} s, {delay['p99_flooded']} s: {delay['ratio']} times"
+        )
+    rows["promises kept"] = f"{len(report['promises']) - len(broken)} of {len(report['promises'])}"
+    if broken:
+        rows["broken"] = "; ".join(broken)
+    return ["| what | how much |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())]
+
+
+def _after(seconds: float | None) -> str:
+    return "never" if seconds is None else f"{seconds:g} s after the last fault and the last write"
