@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tests.chaos.checks import broken
 from tests.chaos.delays import measure
 from tests.chaos.doors import DOORS
-from tests.chaos.evidence import Delay, Delivered, Evidence, Size, TargetSeen, View
+from tests.chaos.evidence import Delay, Delivered, Evidence, Size, TargetSeen, View, p99
 from tests.chaos.faults import KILLED, PAUSED, kills_of, paused_seconds
 from tests.chaos.plan import FLOODER, Plan
 from tests.chaos.poison import Poisoner
@@ -42,6 +42,8 @@ def run(hub: Hub, plan: Plan) -> Outcome:
     with made(hub, plan) as world:
         say("measuring alone, then in a flood")
         delays = measure(world)
+        for delay in delays:
+            say(f"{delay.name} p99 {p99(delay.alone):.2f} s alone, {p99(delay.flooded):.2f} s in the flood")
         with polling(list(world.tenants.values())) as pollers:
             say("storm")
             storm(world)

@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 
 from millrace.delivery.domain.sources import Source, heard
+from millrace.delivery.wiring import REQUEST_SECONDS
 from millrace.ledger.domain.names import split_key
 from tests.chaos.history import History, Post, tenants_in
 from tests.chaos.tenants import DOMAIN, FLOODED, PROJECT, RUNTIME, SESSION, STREAM, TEAM, Tenant
@@ -29,8 +30,8 @@ EVERYTHING = (
 )
 STEADY, MOODY = "steady", "moody"
 FLOOD = (Source("sync", f"{FLOODED}*"),)
-LONGEST_HANG = 20
-"""Shorter than the hub's patience with a request: whoever hangs is slow, not broken."""
+LONGEST_HANG = REQUEST_SECONDS / 2
+"""Shorter than the hub's patience with a request: whoever hangs is slow, and knows what it took."""
 
 
 @dataclass
