@@ -12,6 +12,10 @@ export PYTHONDONTWRITEBYTECODE :=
 PORT ?= 4566
 STACK ?= embedded
 SEEDS ?= 2000
+EVENTS ?= 10000
+KILLS ?= 100
+PAUSE ?= 60
+STORM ?= 240
 SIDE_BY_SIDE ?= 3
 ARGS ?=
 FULL ?=
@@ -104,11 +108,17 @@ FULL_SIZE := MILLRACE_SESSIONS=1000 MILLRACE_CROWD=400 MILLRACE_STORM_SEEDS=1,2,
 LARGE := publishers or followers or sixteen or race or p2 or generated_requests
 
 .PHONY: soak
-soak: $(READY) ## run the simulator on many seeds (SEEDS=2000; ARGS='--first N'), then storms, crowds and deliveries at full size (FULL=1)
+soak: $(READY) ## run the simulator on many seeds (SEEDS=2000; ARGS='--first N'), then storms, crowds, deliveries and chaos at full size (FULL=1)
 	@$(BIN)/python -m tests.simulation.soak --seeds $(SEEDS) $(ARGS)
 	@$(BIN)/python -m tests.simulation.archiving --seeds $(SEEDS)
 	@if [ -n "$(FULL)" ]; then $(FULL_SIZE) $(BIN)/pytest -q -k "$(LARGE)" tests/e2e; \
-		$(FULL_SIZE) $(BIN)/pytest -q tests/jobs tests/unit/delivery/test_histories.py tests/unit/client/test_kill.py; fi
+		$(FULL_SIZE) $(BIN)/pytest -q tests/jobs tests/unit/delivery/test_histories.py tests/unit/client/test_kill.py; \
+		$(CHAOS); fi
+
+CHAOS = $(BIN)/python -m tests.chaos --events $(EVENTS) --kills $(KILLS) --pause-seconds $(PAUSE) --seconds $(STORM)
+.PHONY: chaos
+chaos: $(READY) ## kill functions and stop the emulator of a hub in use, then check every promise (EVENTS=10000, KILLS=100, PAUSE=60 and STORM=240 seconds; ARGS=…)
+	@$(CHAOS) $(ARGS)
 
 .PHONY: generated
 generated: $(READY) ## write every generated file: the API's description, the realtime and error pages, alarms and dashboard

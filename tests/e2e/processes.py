@@ -22,3 +22,14 @@ def function_processes(hub: Hub, function: str | None = None) -> list[int]:
             if is_emulator and wanted <= set((folder / "environ").read_bytes().split(b"\0")):
                 children.append(int(folder.name))
     return children
+
+
+def emulator_process(hub: Hub) -> int:
+    """The emulator that has the hub's port."""
+    port = f"GATEWAY_PORT={hub.endpoint_url.rsplit(':', 1)[1]}".encode()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            is_emulator = b"local.launch" in (folder / "cmdline").read_bytes()
+            if is_emulator and port in (folder / "environ").read_bytes().split(b"\0"):
+                return int(folder.name)
+    raise AssertionError("the hub has no emulator on this machine")

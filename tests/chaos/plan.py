@@ -1,0 +1,68 @@
+"""How large a run of chaos is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+FLOODER, MEASURED, OTHER = "a", "b", "c"
+"""The tenants: the first floods, the second is measured, the third is just there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A storm lasts at least `seconds`, and until it has had its events, kills and pauses."""
+
+    seconds: float = 240
+    events: int = 10_000
+    """Acknowledged, at least."""
+    kills: int = 100
+    pause_seconds: float = 60
+    """Of the emulator, in all."""
+    longest_pause: float = 6
+    seed: int = 1
+    batch: int = 50
+    """Events a request, of those clients that send many."""
+    probes: int = 100
+    """Single events whose way is timed, alone and again in the flood."""
+    probe_seconds: float = 0.2
+    """From one probe to the next."""
+    lanes: int = 5
+    """Clients over HTTP each tenant has; they share the doors among them."""
+    flood_projects: int = 200
+    flood_clients: int = 8
+    flood_rate: float = 36
+    """Requests a second while the flood is measured; a third of it in the storm."""
+    hanging_targets: int = 12
+    bound_seconds: float = 60
+    """From the last fault until every delivery is made."""
+    ratio: float | None = 3
+    """How much slower the measured tenant may be in the flood than alone; None: told, not judged."""
+    spared: frozenset[str] = frozenset()
+    """Functions that are not killed."""
+
+    @property
+    def limit_seconds(self) -> float:
+        """A storm that has not had its share by then ends without it."""
+        return 4 * self.seconds + 60
+
+    @property
+    def patience_seconds(self) -> float:
+        """How long we look for what is late, before we call it lost."""
+        return 3 * self.bound_seconds
+
+
+SMALL = Plan(
+    seconds=6,
+    events=250,
+    kills=6,
+    pause_seconds=2,
+    longest_pause=1,
+    batch=15,
+    probes=5,
+    lanes=1,
+    flood_projects=10,
+    flood_clients=2,
+    flood_rate=10,
+    hanging_targets=1,
+    ratio=None,
+)
