@@ -41,6 +41,8 @@ def parsed(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--kills", type=int, help=f"of function processes ({full.kills})")
     parser.add_argument("--pause-seconds", type=float, help=f"of the emulator, in all ({full.pause_seconds:g})")
     parser.add_argument("--probes", type=int, help=f"events whose way is timed ({full.probes})")
+    parser.add_argument("--flood-rate", type=float, help=f"requests a second of the flood ({full.flood_rate:g})")
+    parser.add_argument("--hanging-targets", type=int, help=f"of the tenant that floods ({full.hanging_targets})")
     parser.add_argument("--ratio", type=float, help=f"how much slower a neighbour may be in a flood ({full.ratio:g})")
     parser.add_argument("--seed", type=int, help=f"of everything that is random here ({full.seed})")
     parser.add_argument("--spare", action="append", metavar="FUNCTION", help="do not kill it; may be given often")
@@ -49,7 +51,8 @@ def parsed(argv: list[str] | None = None) -> argparse.Namespace:
 
 
 def plan_of(asked: argparse.Namespace) -> Plan:
-    names = ("seconds", "events", "kills", "pause_seconds", "probes", "ratio", "seed")
+    sizes = ("seconds", "events", "kills", "pause_seconds", "probes", "flood_rate", "hanging_targets")
+    names = (*sizes, "ratio", "seed")
     given = {name: getattr(asked, name) for name in names if getattr(asked, name) is not None}
     plan = replace(SMALL if asked.small else Plan(), **given)
     return replace(plan, spared=frozenset(asked.spare or ()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from millrace.delivery.domain.sources import outside_id
 from tests.chaos.evidence import Delay
@@ -19,8 +20,16 @@ from tests.chaos.writers import probe
 WARM = 5
 
 
-def measure(world: World) -> tuple[Delay, Delay]:
-    """Of broadcasts and of deliveries. Nothing is killed meanwhile."""
+@dataclass(frozen=True, slots=True)
+class Probes:
+    """The ids of the events whose way is timed."""
+
+    alone: Sequence[str]
+    flooded: Sequence[str]
+
+
+def send_probes(world: World) -> Probes:
+    """Nothing is killed meanwhile."""
     plan = world.plan
     hanging = [desk for desk in world.desks if desk.tenant is world.tenants[FLOODER] and desk.name != STEADY]
     _sent(world, "warm", WARM)
@@ -34,11 +43,16 @@ def measure(world: World) -> tuple[Delay, Delay]:
     finally:
         for desk in hanging:
             desk.free.set()
-    broadcast, delivery = _broadcasts(world), _deliveries(world)
-    return (
-        Delay("broadcast", _seconds(world, broadcast, alone), _seconds(world, broadcast, flooded)),
-        Delay("delivery", _seconds(world, delivery, alone), _seconds(world, delivery, flooded)),
-    )
+    return Probes(alone, flooded)
+
+
+def delays(world: World, probes: Probes) -> list[Delay]:
+    """Of broadcasts and of deliveries, as far as they have arrived by now."""
+    arrived = {"broadcast": _broadcasts(world), "delivery": _deliveries(world)}
+    return [
+        Delay(name, _seconds(world, times, probes.alone), _seconds(world, times, probes.flooded))
+        for name, times in arrived.items()
+    ]
 
 
 def _under_way(world: World) -> None:

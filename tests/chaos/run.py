@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tests.chaos.checks import broken
-from tests.chaos.delays import measure
+from tests.chaos.delays import Probes, delays, send_probes
 from tests.chaos.doors import DOORS
-from tests.chaos.evidence import Delay, Delivered, Evidence, Size, TargetSeen, View, p99
+from tests.chaos.evidence import Delivered, Evidence, Size, TargetSeen, View, p99
 from tests.chaos.faults import KILLED, PAUSED, kills_of, paused_seconds
 from tests.chaos.plan import FLOODER, Plan
 from tests.chaos.poison import Poisoner
@@ -41,8 +41,8 @@ def run(hub: Hub, plan: Plan) -> Outcome:
     start = time.monotonic()
     with made(hub, plan) as world:
         say("measuring alone, then in a flood")
-        delays = measure(world)
-        for delay in delays:
+        probes = send_probes(world)
+        for delay in delays(world, probes):
             say(f"{delay.name} p99 {p99(delay.alone):.2f} s alone, {p99(delay.flooded):.2f} s in the flood")
         with polling(list(world.tenants.values())) as pollers:
             say("storm")
@@ -52,7 +52,7 @@ def run(hub: Hub, plan: Plan) -> Outcome:
             say("waiting for what is late")
             waited = _settle(world, log, pollers, quiet)
         say("looking at everything")
-        evidence = _evidence(world, log, pollers, delays, waited["deliveries"])
+        evidence = _evidence(world, log, pollers, probes, waited["deliveries"])
     history = world.history
     seconds = time.monotonic() - start
     return Outcome(plan, evidence, broken(evidence), dict(history.counts), kills_of(history), waited, seconds)
@@ -70,9 +70,7 @@ def _settle(world: World, log: Log, pollers: list[Poller], quiet: float) -> dict
     return wait_for_all(quiet, quiet + world.plan.patience_seconds, conditions)
 
 
-def _evidence(
-    world: World, log: Log, pollers: list[Poller], delays: tuple[Delay, Delay], delivered_after: float
-) -> Evidence:
+def _evidence(world: World, log: Log, pollers: list[Poller], probes: Probes, delivered_after: float) -> Evidence:
     plan, history = world.plan, world.history
     poisoner = Poisoner(history, list(world.tenants.values()), world.rng("antidote"), 0)
     unanswered = poisoner.every_one(plan.bound_seconds)
@@ -91,7 +89,7 @@ def _evidence(
         poison_unanswered=[f"{dose.method} {dose.path}" for dose in unanswered],
         delivered_after=delivered_after,
         bound=plan.bound_seconds,
-        delays=delays,
+        delays=delays(world, probes),
         ratio=plan.ratio,
         sizes=_sizes(world),
     )
