@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from millrace.delivery.domain.outcomes import Response, Verdict, judge, judge_webhook
-from millrace.delivery.domain.states import Status
+from millrace.delivery.domain.retry import Schedule
+from millrace.delivery.domain.states import Status, settle
 
 
 def ok(*results: Any) -> Response:
@@ -25,7 +26,9 @@ def ok(*results: Any) -> Response:
         ("pending", Status.PENDING),
         ("queued", Status.PENDING),
         ("rejected", Status.REJECTED),
-        ("terminal_failed", Status.TRANSIENT),
+        ("terminal_failed", Status.TERMINAL_FAILED),
+        ("terminal-failed", Status.TERMINAL_FAILED),
+        ("terminal failed", Status.TRANSIENT),
         ("SUCCESS", Status.TRANSIENT),
         ("", Status.TRANSIENT),
         (None, Status.TRANSIENT),
@@ -148,6 +151,25 @@ def test_413_splits_and_alone_is_terminal_and_410_is_gone() -> None:
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
 def test_a_webhook_is_content_with_any_2xx(status: int) -> None:
     assert judge_webhook(Response(status, b"whatever"), ["a"], 0).results["a"].status is Status.SUCCESS
+
+
+@pytest.mark.parametrize("name", ["error", "error_message", "reason", "message"])
+def test_a_targets_reason_is_read_wherever_it_says_it(name: str) -> None:
+    """D8"""
+    told = judge(ok({"event_id": "a", "status": "rejected", "error": None, name: "no such order"}), ["a"], 0)
+    assert told.results["a"].error == "no such order"
+    listed = [{"event_id": "a", name: "no such order"}]
+    for details in (listed, json.dumps(listed)):
+        answer = judge(Response(400, json.dumps({"error": "bad", "details": details}).encode()), ["a", "b"], 0)
+        assert (answer.verdict, answer.results["a"].status) == (Verdict.PARTLY, Status.REJECTED)
+        assert answer.results["a"].error == "no such order"
+
+
+def test_what_is_terminal_for_the_target_is_so_at_once_and_holds_up_nothing() -> None:
+    """D8"""
+    outcome = judge(ok({"event_id": "a", "status": "terminal_failed", "error": "never"}), ["a"], 0).results["a"]
+    after = settle(None, outcome, 5, Schedule(), 0.5)
+    assert (after.status, after.attempts, after.next_ms, after.error) == (Status.TERMINAL_FAILED, 1, None, "never")
 
 
 def test_a_targets_words_are_made_safe_to_show() -> None:

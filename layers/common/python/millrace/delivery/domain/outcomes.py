@@ -25,8 +25,12 @@ STATUSES: Mapping[str, Status] = MappingProxyType(
         "pending": Status.PENDING,
         "queued": Status.PENDING,
         "rejected": Status.REJECTED,
+        "terminal_failed": Status.TERMINAL_FAILED,
+        "terminal-failed": Status.TERMINAL_FAILED,
     }
 )
+REASONS = ("error", "error_message", "reason", "message")
+"""Where a target says why, the first that is there."""
 
 MISSING = Outcome(Status.TRANSIENT, "missing from the answer")
 
@@ -134,11 +138,13 @@ def _parsed(body: bytes) -> Any:
 
 
 def _listed(body: Any, names: Sequence[str]) -> list[Any] | None:
-    """The first list under one of these names; `details` may hold the list one level down."""
+    """The first list under one of these names; `details` may hold it one level down, or as JSON in a text."""
     if not isinstance(body, dict):
         return None
     for name in names:
         found = body.get(name)
+        if name == "details" and isinstance(found, str):
+            found = _parsed(found.encode(errors="replace"))
         if isinstance(found, dict):
             found = _listed(found, names)
         if isinstance(found, list):
@@ -168,7 +174,8 @@ def _outcome(result: Mapping[str, Any], default: Status | None) -> Outcome:
         status = default
     if status is None:
         return Outcome(Status.TRANSIENT, "answered with an unknown status")
-    return Outcome(status, "" if status is Status.SUCCESS else _text(result.get("error", result.get("message"))))
+    why = next((result[name] for name in REASONS if result.get(name) is not None), None)
+    return Outcome(status, "" if status is Status.SUCCESS else _text(why))
 
 
 def _text(error: Any) -> str:
