@@ -17,17 +17,21 @@ def path() -> str:
 
 
 def test_an_event_is_recorded_once_and_a_retry_finds_it(stack: Hub, path: str) -> None:
-    first = done(sent(stack, "POST", path, EVENT))
+    named = {**EVENT, "idempotency_key": "orders-1"}
+    first = done(sent(stack, "POST", path, named))
     assert (first["status"], first["sequence_position"], first["deduped"]) == ("committed", 1, False)
-    again = done(sent(stack, "POST", path, {**EVENT, "occurred_at": "2026-02-16T11:00:00Z", "source": "another"}))
+    again = done(sent(stack, "POST", path, {**named, "occurred_at": "2026-02-16T11:00:00Z", "source": "another"}))
     assert again == {**first, "deduped": True}
 
 
 def test_a_key_is_made_as_the_contract_says(stack: Hub, path: str) -> None:
     """C2's check value."""
     event = {**EVENT, "event_type": "test.event", "payload": {"b": 2, "a": 1}}
-    answer = done(sent(stack, "POST", path, event))
-    assert answer["idempotency_key"] == "auto:8b67fbd2c098df33e3e7249543544130"
+    at = {"occurred_at": "2026-01-31T09:30:00Z", "source": "tests"}
+    answer = done(sent(stack, "POST", path, {**event, **at}))
+    assert answer["idempotency_key"] == "auto:37f9d56dcc90565872ce379baee39027"
+    next_day = done(sent(stack, "POST", path, {**event, **at, "occurred_at": "2026-02-01T09:30:00Z"}))
+    assert (next_day["deduped"], next_day["sequence_position"]) == (False, 2)
 
 
 def test_each_event_of_a_batch_has_its_own_result(stack: Hub, path: str) -> None:

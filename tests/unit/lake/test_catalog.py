@@ -41,13 +41,24 @@ def test_a_complete_event_becomes_an_envelope() -> None:
     )
 
 
-def test_a_missing_key_is_made_from_the_content_alone() -> None:
-    """C2, with the contract's check value."""
-    assert generate_key("test.event", 1, {"b": 2, "a": 1}) == "auto:8b67fbd2c098df33e3e7249543544130"
+def test_a_missing_key_is_made_of_what_was_sent_but_for_the_trace() -> None:
+    """C2, with the contract's check value: the same request is the same event, the same job on another day is not."""
+    checked = {"event_type": "test.event", "event_version": 1, "payload": {"b": 2, "a": 1}}
+    at = {"occurred_at": "2026-01-31T09:30:00Z", "source": "tests"}
+    assert generate_key({**checked, **at}) == "auto:37f9d56dcc90565872ce379baee39027"
     without = {name: value for name, value in EVENT.items() if name != "idempotency_key"}
-    first, again = check_event(without), check_event({**without, "occurred_at": "2026-02-01T00:00:00Z"})
+    first, again = check_event(without), check_event({**without, "trace_id": "t2"})
     assert first.idempotency_key == again.idempotency_key
     assert draft(first).digest == draft(again).digest
+    for change in ({"occurred_at": "2026-02-01T00:00:00Z"}, {"source": "elsewhere"}, {"payload": {"rows": 8}}):
+        assert check_event({**without, **change}).idempotency_key != first.idempotency_key
+
+
+@pytest.mark.parametrize("field", ["idempotency_key", "trace_id", "sequence_position"])
+def test_an_optional_field_that_is_null_is_not_there(field: str) -> None:
+    """C1"""
+    without = {name: value for name, value in EVENT.items() if name != field}
+    assert check_event({**without, field: None}) == check_event(without)
 
 
 @pytest.mark.parametrize("field", ["event_type", "occurred_at", "source", "event_version", "payload"])

@@ -30,6 +30,7 @@ call.reconnecting               callId attempt:int at:date
 call.ended                      callId endedAt:date durationSeconds:int endReason:completed|user_hangup|timeout|agent_handover
 call.error                      code message retryable:bool
 call.terminal_failure           callId failedAt:date code message
+call.voice.config.updated       callId persona:antonio|mariana|both voiceProfileId label synthesisAllowed:bool
 call.turn.owner_changed         callId turnId owner:user|agent
 call.turn.timing                callId turnId captureToBackendMs:int orchestratorMs:int playbackStartMs:int totalMs:int sloBreached:bool
 transcript.partial              utteranceId speaker:user|agent|unknown text startMs:int endMs:int

@@ -22,7 +22,11 @@ MAX_POSITION = 2**53 - 1
 AUTO = "auto:"
 
 REQUIRED_TEXTS = ("event_type", "idempotency_key", "occurred_at", "source")
-FIELDS = frozenset({*REQUIRED_TEXTS, "event_version", "trace_id", "sequence_position", "payload"})
+OPTIONAL = frozenset({"idempotency_key", "trace_id", "sequence_position"})
+"""At the door; null there is the same as nothing."""
+FIELDS = frozenset({*REQUIRED_TEXTS, *OPTIONAL, "event_version", "payload"})
+KEYED = ("event_type", "event_version", "occurred_at", "source", "payload")
+"""What a generated key is made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +43,17 @@ class Envelope:
     sequence_position: int | None = None
 
 
-def generate_key(event_type: str, event_version: int, payload: Any) -> str:
-    """C2: the same content gives the same key, so that a retry without a key is still one event."""
-    return AUTO + hashlib.sha256(_content(event_type, event_version, payload)).digest()[:16].hex()
+def generate_key(event: Mapping[str, Any]) -> str:
+    """C2: the same request gives the same key, so that a retry without one is still one event. What happened at another
+    time, or elsewhere, is another event."""
+    return AUTO + hashlib.sha256(canonical({name: event[name] for name in KEYED})).digest()[:16].hex()
 
 
 def check_event(event: Any) -> Envelope:
     """C1: a caller's event, its key made up when it has none. `BadRequest` lists every field that breaks a rule."""
     if not isinstance(event, dict):
         raise BadRequest("An event must be an object.", field="event", value_class=kind_of(event))
+    event = {name: value for name, value in event.items() if value is not None or name not in OPTIONAL}
     errors = problems(event)
     errors += _refused_at_the_door(event, {error["field"] for error in errors})
     if "sequence_position" in event:
@@ -55,8 +61,7 @@ def check_event(event: Any) -> Envelope:
     if errors:
         raise BadRequest("The event breaks the rules of its envelope.", field=errors[0]["field"], errors=errors)
     if "idempotency_key" not in event:
-        key = generate_key(event["event_type"], event["event_version"], event["payload"])
-        event = {**event, "idempotency_key": key}
+        event = {**event, "idempotency_key": generate_key(event)}
     return to_envelope(event)
 
 
@@ -101,8 +106,8 @@ def to_envelope(event: Mapping[str, Any]) -> Envelope:
 
 
 def draft(envelope: Envelope) -> Draft:
-    """What is committed. As with generated keys, the content is type, version and payload: a retry may tell another
-    time, source or trace, and the first one told is kept."""
+    """What is committed. Under a key of the caller's own, the content is type, version and payload: a retry may tell
+    another time, source or trace, and the first one told is kept."""
     head = b'{"event_type":%b,"event_version":%d,' % (canonical(envelope.event_type), envelope.event_version)
     payload = b'"payload":' + envelope.payload
     made = {"idempotency_key": envelope.idempotency_key, "occurred_at": envelope.occurred_at}
@@ -113,10 +118,6 @@ def draft(envelope: Envelope) -> Draft:
             "The event is larger than the limit.", field="event", max_bytes=MAX_EVENT_BYTES, actual_bytes=len(body)
         )
     return Draft(envelope.idempotency_key, digest(head + payload + b"}"), body)
-
-
-def _content(event_type: str, event_version: int, payload: Any) -> bytes:
-    return canonical({"event_type": event_type, "event_version": event_version, "payload": payload})
 
 
 def is_text(value: Any) -> bool:

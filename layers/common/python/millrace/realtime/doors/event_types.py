@@ -70,6 +70,16 @@ class CallTerminalFailure(Payload, of="call.terminal_failure"):
     message: Text
 
 
+class CallVoiceConfigUpdated(Payload, of="call.voice.config.updated"):
+    """A call speaks with another voice from now on."""
+
+    call_id: Text
+    persona: Literal["antonio", "mariana", "both"]
+    voice_profile_id: Text
+    label: Text
+    synthesis_allowed: bool
+
+
 class CallTurnOwnerChanged(Payload, of="call.turn.owner_changed"):
     """The other side speaks now."""
 
