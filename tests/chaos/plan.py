@@ -33,6 +33,7 @@ class Plan:
     flood_rate: float = 36
     """Requests a second while the flood is measured; a third of it in the storm."""
     hanging_targets: int = 12
+    """Of the tenant that floods: they hear of every project it floods."""
     bound_seconds: float = 60
     """From the last fault until every delivery is made."""
     ratio: float | None = 3
@@ -52,17 +53,17 @@ class Plan:
 
 
 SMALL = Plan(
-    seconds=6,
-    events=250,
-    kills=6,
+    seconds=5,
+    events=200,
+    kills=5,
     pause_seconds=2,
     longest_pause=1,
     batch=15,
-    probes=5,
+    probes=3,
     lanes=1,
-    flood_projects=10,
-    flood_clients=2,
-    flood_rate=10,
-    hanging_targets=1,
+    flood_projects=5,
+    flood_clients=1,
+    flood_rate=5,
+    hanging_targets=0,
     ratio=None,
 )

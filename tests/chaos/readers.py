@@ -96,7 +96,7 @@ class Poller:
     """Polls a tenant's stream from its start, cursor by cursor, whatever breaks meanwhile."""
 
     tenant: Tenant
-    pause: float = 0.5
+    pause: float = 1
     seen: list[Sight] = field(default_factory=list)
 
     def __call__(self, over: threading.Event) -> None:

@@ -11,7 +11,7 @@ from tests.chaos.delays import Probes, delays, send_probes
 from tests.chaos.doors import DOORS
 from tests.chaos.evidence import Delivered, Evidence, Size, TargetSeen, View, p99
 from tests.chaos.faults import KILLED, PAUSED, kills_of, paused_seconds
-from tests.chaos.plan import FLOODER, Plan
+from tests.chaos.plan import FLOODER, MEASURED, Plan
 from tests.chaos.poison import Poisoner
 from tests.chaos.readers import Poller, polling, views
 from tests.chaos.settle import Log, all_delivered, expected_at, wait_for_all
@@ -44,7 +44,7 @@ def run(hub: Hub, plan: Plan) -> Outcome:
         probes = send_probes(world)
         for delay in delays(world, probes):
             say(f"{delay.name} p99 {p99(delay.alone):.2f} s alone, {p99(delay.flooded):.2f} s in the flood")
-        with polling(list(world.tenants.values())) as pollers:
+        with polling([world.tenants[MEASURED]]) as pollers:
             say("storm")
             storm(world)
             quiet = time.monotonic()
