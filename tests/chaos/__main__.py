@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -60,6 +61,8 @@ def plan_of(asked: argparse.Namespace) -> Plan:
 
 def main(argv: list[str] | None = None) -> int:
     asked = parsed(argv)
+    # Whoever ends us must not leave an emulator behind, least of all one that is stopped.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with own_hub() as hub:
         told = report.document(run(hub, plan_of(asked)))
     asked.json.parent.mkdir(parents=True, exist_ok=True)
