@@ -1,4 +1,4 @@
-"""The emulator's own process: MiniStack with four of its habits changed. Started by `local.emulator` only.
+"""The emulator's own process: MiniStack with five of its habits changed. Started by `local.emulator` only.
 
 With `--keep HOME` it goes on with the data that is kept there, and saves its own.
 """
@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 from ministack.app import main
 from ministack.core import lambda_runtime
+from ministack.services import lambda_svc
 
 from local.keep import keep
 
@@ -25,6 +26,8 @@ from local.keep import keep
 # takes 8 ms instead of 58 ms with these, and a late line is kept and shown with the next call.
 FIRST_LINE_SECONDS = 0.001
 IDLE_SECONDS = 0.001
+READERS = max(8, 4 * (os.cpu_count() or 1))
+"""Of one queue, at the same time."""
 
 
 def shorten_log_wait() -> None:
@@ -91,6 +94,19 @@ def unpack_layers_once() -> None:
     lambda_runtime.zipfile = SimpleNamespace(**names)
 
 
+def bound_readers_of_queues() -> None:
+    """As many processes of a function as the cores can start: the template's numbers are meant for AWS.
+
+    Fifty that start at once on two cores take longer than a function may run, are ended for it, and start again.
+    """
+    concurrency = lambda_svc._sqs_esm_concurrency  # noqa: SLF001
+
+    def bounded(*arguments: Any, **settings: Any) -> int:
+        return int(min(READERS, concurrency(*arguments, **settings)))
+
+    lambda_svc._sqs_esm_concurrency = bounded  # noqa: SLF001
+
+
 def end_with_parent() -> None:
     """Whoever started us holds the other end of our standard input: when it closes, its holder is gone."""
     sys.stdin.read()
@@ -107,6 +123,7 @@ if __name__ == "__main__":
     shorten_log_wait()
     contain_failures()
     unpack_layers_once()
+    bound_readers_of_queues()
     threading.Thread(target=end_with_parent, daemon=True).start()
     try:
         main()
