@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 from moto import mock_aws
@@ -15,7 +16,8 @@ from millrace.ledger.domain.names import Ledger
 from millrace.live.adapters.dynamodb.connections import DynamoConnections
 from millrace.live.adapters.dynamodb.subscriptions import DynamoSubscriptions
 from millrace.live.adapters.memory import MemoryConnections, MemorySubscriptions
-from millrace.live.domain.messages import MAX_MESSAGES_PER_SECOND
+from millrace.live.domain.line import TURN_MS
+from millrace.live.domain.messages import MAX_IN_FLIGHT, MAX_MESSAGES_PER_SECOND
 from millrace.live.ports import Connection, Connections, Cycle, Subscription, Subscriptions
 from tests.support.aws_tables import client_for, create_tables
 
@@ -53,38 +55,84 @@ def subscription(connection: str = "c1", id_: str = "sync", **changes: object) -
     return replace(base, **changes)  # type: ignore[arg-type]
 
 
-def test_one_message_of_a_connection_is_handled_at_a_time(stores: Stores) -> None:
-    stores.connections.open("c1", NOW)
-    first = stores.connections.take_turn("c1", "sync", NOW, NOW + 100)
+def test_s12_messages_of_a_connection_are_numbered_as_they_come_and_done_one_after_the_other(stores: Stores) -> None:
+    connections = stores.connections
+    connections.open("c1", NOW)
+    first, second, third = (connections.line_up("c1", "submit_events", NOW + n) for n in range(3))
+    assert [turn.number for turn in (first, second, third)] == [1, 2, 3]
+    assert [turn.ahead for turn in (first, second, third)] == [0, 1, 2]
     assert first.connection == Connection("c1")
-    assert stores.connections.take_turn("c1", "heartbeat", NOW + 50, NOW + 150).refused == "sync"
-    stores.connections.end_turn(first.connection)
-    assert stores.connections.take_turn("c1", "heartbeat", NOW + 60, NOW + 160).connection is not None
+    connections.end_turn(first, Connection("c1", missteps=1), NOW + 60)
+    second, third = connections.look("c1", second), connections.look("c1", third)
+    assert (second.ahead, third.ahead, second.moved_ms) == (0, 1, NOW + 60)
+    assert second.connection == Connection("c1", missteps=1)
 
 
-def test_a_turn_whose_process_died_ends_by_itself(stores: Stores) -> None:
-    stores.connections.open("c1", NOW)
-    stores.connections.take_turn("c1", "sync", NOW, NOW + 100)
-    assert stores.connections.take_turn("c1", "sync", NOW + 101, NOW + 200).connection is not None
+def test_s12_a_turn_that_has_ended_is_not_ended_again(stores: Stores) -> None:
+    connections = stores.connections
+    connections.open("c1", NOW)
+    first, second = (connections.line_up("c1", "submit_events", NOW) for _ in range(2))
+    connections.end_turn(first, Connection("c1", missteps=1), NOW)
+    connections.end_turn(second, Connection("c1", missteps=2), NOW)
+    connections.end_turn(first, Connection("c1", missteps=1), NOW)
+    third = connections.line_up("c1", "heartbeat", NOW)
+    assert (third.ahead, third.connection) == (0, Connection("c1", missteps=2))
+
+
+def test_s12_so_many_submits_are_in_flight_and_one_that_is_done_makes_room(stores: Stores) -> None:
+    connections = stores.connections
+    connections.open("c1", NOW)
+    waiting = [connections.line_up("c1", "submit_events", NOW + 10 * n) for n in range(MAX_IN_FLIGHT)]
+    now = NOW + 10 * MAX_IN_FLIGHT
+    assert connections.line_up("c1", "submit_events", now).refused == "in_flight"
+    other = connections.line_up("c1", "heartbeat", now)
+    assert (other.refused, other.number) == ("", MAX_IN_FLIGHT + 1), "a refused message gets no number"
+    connections.end_turn(waiting[0], Connection("c1"), now)
+    assert connections.line_up("c1", "submit_events", now).number == MAX_IN_FLIGHT + 2
+    assert connections.line_up("c1", "submit_events", now).refused == "in_flight"
+
+
+def test_a_sync_is_refused_while_another_is_in_the_line(stores: Stores) -> None:
+    connections = stores.connections
+    connections.open("c1", NOW)
+    first = connections.line_up("c1", "sync", NOW)
+    assert connections.line_up("c1", "sync", NOW + 1).refused == "sync"
+    behind = connections.line_up("c1", "heartbeat", NOW + 2)
+    assert (behind.ahead, behind.slow) == (1, first.number)
+    connections.end_turn(first, Connection("c1"), NOW + 3)
+    assert connections.line_up("c1", "sync", NOW + 4).number == 3
 
 
 def test_what_a_message_changed_is_there_for_the_next(stores: Stores) -> None:
     identity = Identity("me", "t", frozenset({"p", "q"}), ("a*", "b"), frozenset({"producer"}), "team", NOW)
     stores.connections.open("c1", NOW)
     changed = Connection("c1", "camel", identity, "p", NOW + 5, Cycle(("a", "b"), 7, 99))
+    turn = stores.connections.line_up("c1", "x", NOW)
     for connection in (changed, replace(changed, cycle=Cycle(None, 1, 2)), replace(changed, cycle=None)):
-        stores.connections.end_turn(connection)
-        assert stores.connections.take_turn("c1", "x", NOW, NOW + 1).connection == connection
+        stores.connections.end_turn(turn, connection, NOW)
+        turn = stores.connections.line_up("c1", "x", NOW)
+        assert turn.connection == connection
 
 
 def test_a_connection_has_so_many_messages_a_second(stores: Stores) -> None:
-    stores.connections.open("c1", NOW)
-    for _ in range(MAX_MESSAGES_PER_SECOND):
-        turn = stores.connections.take_turn("c1", "heartbeat", NOW, NOW)
-        assert turn.connection is not None
-        stores.connections.end_turn(turn.connection)
-    assert stores.connections.take_turn("c1", "heartbeat", NOW, NOW).refused == "rate"
-    assert stores.connections.take_turn("c1", "heartbeat", NOW + 1000, NOW + 1000).connection is not None
+    connections = stores.connections
+    connections.open("c1", NOW)
+    for second in (NOW, NOW + 1000, NOW + 5000):
+        for _ in range(MAX_MESSAGES_PER_SECOND):
+            turn = connections.line_up("c1", "heartbeat", second)
+            assert turn.connection is not None
+            connections.end_turn(turn, turn.connection, second)
+        assert connections.line_up("c1", "heartbeat", second + 999).refused == "rate"
+
+
+def test_counters_of_past_seconds_do_not_pile_up(stores: Stores) -> None:
+    connections = stores.connections
+    connections.open("c1", NOW)
+    for number in range(20):
+        turn = connections.line_up("c1", "heartbeat", NOW + 1000 * number)
+        assert len(turn.seconds) <= 2
+        assert turn.connection
+        connections.end_turn(turn, turn.connection, NOW + 1000 * number + 500)
 
 
 def test_a_stranger_is_one_that_has_not_said_who_it_is(stores: Stores) -> None:
@@ -92,25 +140,41 @@ def test_a_stranger_is_one_that_has_not_said_who_it_is(stores: Stores) -> None:
     assert connections.is_stranger("c1", NOW), "not known at all"
     connections.open("c1", NOW)
     assert connections.is_stranger("c1", NOW)
-    turn = connections.take_turn("c1", "heartbeat", NOW, NOW + 100)
-    assert turn.connection
+    turn = connections.line_up("c1", "heartbeat", NOW)
     with pytest.raises(Unavailable):
         connections.is_stranger("c1", NOW + 50)
-    connections.end_turn(replace(turn.connection, missteps=1))
+    assert connections.is_stranger("c1", NOW + TURN_MS), "whoever handled it has died"
+    connections.end_turn(turn, Connection("c1", missteps=1), NOW)
     assert connections.is_stranger("c1", NOW + 50)
-    turn = connections.take_turn("c1", "connect", NOW + 60, NOW + 160)
-    assert turn.connection
-    connections.end_turn(replace(turn.connection, identity=Identity("me", "t", frozenset(), (), frozenset(), "t")))
+    turn = connections.line_up("c1", "connect", NOW + 60)
+    known = Connection("c1", identity=Identity("me", "t", frozenset(), (), frozenset(), "t"))
+    connections.end_turn(turn, known, NOW + 65)
     assert not connections.is_stranger("c1", NOW + 70)
 
 
 def test_a_removed_connection_is_gone_and_stays_gone(stores: Stores) -> None:
-    stores.connections.open("c1", NOW)
+    connections = stores.connections
+    connections.open("c1", NOW)
+    turn = connections.line_up("c1", "x", NOW)
     for _ in range(2):
-        stores.connections.remove("c1")
-    stores.connections.end_turn(Connection("c1"))
-    assert stores.connections.take_turn("c1", "x", NOW, NOW).refused == "gone"
-    assert stores.connections.take_turn("never", "x", NOW, NOW).refused == "gone"
+        connections.remove("c1")
+    assert connections.look("c1", turn).refused == "gone"
+    connections.end_turn(turn, Connection("c1"), NOW)
+    assert connections.line_up("c1", "x", NOW).refused == "gone"
+    assert connections.line_up("never", "x", NOW).refused == "gone"
+
+
+def test_a_connection_that_an_earlier_release_opened_is_understood() -> None:
+    with mock_aws():
+        stores = on_dynamodb(None)
+        connections = stores.connections
+        assert isinstance(connections, DynamoConnections)
+        stored = '{"id": "c1", "dialect": "", "identity": null, "project": "", "expires_ms": 0, "cycle": null}'
+        row: Any = {"p": {"S": "c#c1"}, "s": {"S": "connection"}, "c": {"S": stored}, "busy": {"S": "sync"}}
+        row |= {name: {"N": value} for name, value in (("w", str(NOW // 1000)), ("n", "200"), ("until", "0"))}
+        connections.client.put_item(TableName=connections.table, Item=row)
+        turn = connections.line_up("c1", "submit_events", NOW)
+        assert (turn.number, turn.ahead, turn.connection) == (1, 0, Connection("c1"))
 
 
 def test_subscriptions_are_found_by_partition_or_for_the_whole_ledger_each_once(stores: Stores) -> None:

@@ -14,7 +14,7 @@ from millrace.ledger.application.commit import Commit
 from millrace.ledger.application.heads import Heads
 from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.canonical import digest
-from millrace.ledger.domain.errors import AuthFailed
+from millrace.ledger.domain.errors import AuthFailed, Throttled, Unavailable
 from millrace.ledger.domain.names import Ledger, realtime_ledger, stream_ledger
 from millrace.ledger.domain.page import Draft, Origin
 from millrace.live.adapters.memory import MemoryConnections, MemorySubscriptions, MemoryWire
@@ -22,8 +22,10 @@ from millrace.live.application.answer import Answers
 from millrace.live.application.broadcast import Broadcast
 from millrace.live.application.converse import MISSTEPS, Converse
 from millrace.live.application.subscribe import Subscribe
+from millrace.live.application.take_turn import TakeTurn
 from millrace.live.domain import events as live_events
 from millrace.live.domain.messages import LIMITS
+from millrace.live.ports import Turn
 from millrace.sync.adapters.memory import MemoryIndex
 from millrace.sync.application.submit import Submit
 from millrace.sync.application.sync import Sync
@@ -57,7 +59,11 @@ class Hub:
         subscribe = Subscribe(self.log, self.state, self.subscriptions, Heads(self.clock), in_turn, self.clock)
         new_id = lambda: f"s{next(self.numbers)}"  # noqa: E731
         answers = Answers(self.verify, submit, sync, subscribe, self.subscriptions, self.wire, self.clock, new_id)
-        return Converse(self.connections, self.subscriptions, self.wire, answers, self.clock, lambda attempt: None)
+        take_turn = TakeTurn(self.connections, self.clock, self.nap)
+        return Converse(self.connections, self.subscriptions, self.wire, answers, self.clock, take_turn)
+
+    def nap(self, ms: int) -> None:
+        self.now += ms
 
     def verify(self, token: str) -> Identity:
         """Tokens of this test are `client:partitions`."""
@@ -191,14 +197,61 @@ def test_s12_too_many_messages_are_told_when_to_come_back() -> None:
     assert "c1" not in hub.wire.closed
 
 
-def test_a_second_sync_while_one_runs_is_a_bad_request_and_others_wait_their_turn() -> None:
+def test_a_second_sync_while_one_runs_is_a_bad_request() -> None:
     hub = Hub()
     hub.open("c1")
-    hub.connections.take_turn("c1", "sync", hub.now, hub.now + 10_000)
+    running = hub.connections.line_up("c1", "sync", hub.now)
     hub.say("c1", "sync", {"since_committed_id": 0})
     assert hub.error("c1") == "bad_request"
+    assert running.connection
+    hub.connections.end_turn(running, running.connection, hub.now)
+    hub.say("c1", "sync", {"since_committed_id": 0})
+    assert hub.heard("c1")["type"] == "sync_response"
+
+
+@pytest.mark.parametrize(("kind", "least", "most"), [("submit_events", 10_000, 11_000), ("sync", 25_000, 26_000)])
+def test_s12_a_message_that_dies_holds_its_connection_up_for_seconds_and_is_not_passed(
+    kind: str, least: int, most: int
+) -> None:
+    """To answer what came after it would be out of order; the client connects again, and submits what is open."""
+    hub = Hub()
+    hub.open("c1")
+    hub.connections.line_up("c1", kind, hub.now)
+    began = hub.now
+    hub.say("c1", "submit_events", {"events": [item("behind")]}, msg_id="m2")
+    answer = hub.heard("c1")
+    assert (answer["payload"]["code"], answer["msg_id"]) == ("server_error", "m2")
+    assert least <= hub.now - began <= most
+    assert "c1" in hub.wire.closed
+    assert (hub.connections.rows, hub.claims.items) == ({}, {}), "nothing was submitted"
+
+
+def test_s12_a_message_whose_connection_was_closed_while_it_waited_says_no_more() -> None:
+    hub = Hub()
+    hub.open("c1")
+    hub.connections.line_up("c1", "submit_events", hub.now)
+    hub.nap = lambda ms: hub.connections.remove("c1")  # type: ignore[method-assign]
     hub.say("c1", "heartbeat", {})
-    assert hub.error("c1") == "rate_limited"
+    assert hub.wire.sent["c1"] == []
+
+
+def test_s12_a_message_in_line_looks_again_when_storage_does_not_answer() -> None:
+    hub = Hub()
+    hub.open("c1")
+    before = hub.connections.line_up("c1", "heartbeat", hub.now)
+    looks = iter([Unavailable("away"), Throttled("slow down")])
+
+    class Flaky(MemoryConnections):
+        def look(self, id_: str, turn: Turn) -> Turn:
+            if (problem := next(looks, None)) is not None:
+                raise problem
+            assert before.connection
+            self.end_turn(before, before.connection, hub.now)
+            return MemoryConnections.look(self, id_, turn)
+
+    hub.connections = Flaky(hub.connections.rows)
+    hub.say("c1", "heartbeat", {})
+    assert hub.heard("c1")["type"] == "heartbeat_ack"
 
 
 def test_an_unknown_type_names_the_known_ones() -> None:

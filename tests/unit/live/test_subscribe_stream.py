@@ -21,6 +21,7 @@ from millrace.live.application.answer import Answers
 from millrace.live.application.broadcast import Broadcast
 from millrace.live.application.converse import Converse
 from millrace.live.application.subscribe import Subscribe
+from millrace.live.application.take_turn import TakeTurn
 from millrace.live.domain import events as live_events
 from millrace.sync.adapters.memory import MemoryIndex
 from millrace.sync.application.submit import Submit
@@ -77,7 +78,8 @@ class Live:
             lambda: f"sub{next(self.numbers)}",
             resume=hub.poll.resume,
         )
-        converse = Converse(self.connections, self.subscriptions, self.wire, answers, hub.clock, lambda _attempt: None)
+        take_turn = TakeTurn(self.connections, hub.clock, lambda _ms: None)
+        converse = Converse(self.connections, self.subscriptions, self.wire, answers, hub.clock, take_turn)
         converse(C, json.dumps({"type": kind, "protocol_version": "1.0", "payload": payload}))
 
     def subscribe(self, **asked: Any) -> None:

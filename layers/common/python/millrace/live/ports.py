@@ -38,21 +38,41 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The answer to a message's wish to be handled: the connection, or why not now."""
+    """A message's place in its connection's line, or why it got none. It is handled when all before it are done."""
 
+    kind: str = ""
     connection: Connection | None = None
+    """As the last message that is done left it."""
     refused: str = ""
-    """`gone`, `rate`, or the type of the message that is being handled."""
+    """`gone`, `rate`, `in_flight`, or `sync`: one is in the line already."""
+    number: int = 0
+    served: int = 0
+    """The number of the last message that is done."""
+    moved_ms: int = 0
+    """When that one was done."""
+    slow: int = 0
+    """The number of the last message that may take long; 0: none has come."""
+    seconds: tuple[int, ...] = ()
+    """Those in which messages were counted. Past ones are dropped when the turn ends."""
+
+    @property
+    def ahead(self) -> int:
+        """How many messages are still to be done before this one."""
+        return self.number - self.served - 1
 
 
 class Connections(Protocol):
     def open(self, id_: str, now_ms: int) -> None:
         """Remember a new socket."""
 
-    def take_turn(self, id_: str, message_type: str, now_ms: int, until_ms: int) -> Turn:
-        """Let one message of a connection be handled, counted in its rate window. A turn ends at `until_ms` at last."""
+    def line_up(self, id_: str, kind: str, now_ms: int) -> Turn:
+        """Give a message the next number of its connection, in one atomic step: it is counted in its second and, if it
+        submits, among those in flight. A message that is over a limit gets no number."""
 
-    def end_turn(self, connection: Connection) -> None:
+    def look(self, id_: str, turn: Turn) -> Turn:
+        """The same place in the line of now. Strongly consistent. `gone` when the connection was removed."""
+
+    def end_turn(self, turn: Turn, connection: Connection, now_ms: int) -> None:
         """Store what the message changed, and let the next one in."""
 
     def is_stranger(self, id_: str, now_ms: int) -> bool:

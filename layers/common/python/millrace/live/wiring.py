@@ -66,6 +66,7 @@ def converse() -> Converse:
     from millrace.live.application.answer import Answers
     from millrace.live.application.converse import Converse
     from millrace.live.application.subscribe import Subscribe
+    from millrace.live.application.take_turn import TakeTurn
 
     subscribe = Subscribe(core.log(), core.state(), subscriptions(), core.heads(), core.together(), core.now_ms)
     answers = Answers(
@@ -79,7 +80,8 @@ def converse() -> Converse:
         lambda: os.urandom(8).hex(),
         resume=_resume,
     )
-    return Converse(connections(), subscriptions(), wire(), answers, core.now_ms, core.pause)
+    take_turn = TakeTurn(connections(), core.now_ms, core.nap)
+    return Converse(connections(), subscriptions(), wire(), answers, core.now_ms, take_turn)
 
 
 def _resume(tenant: str, runtime_id: str, stream_id: str, cursor: str) -> int:

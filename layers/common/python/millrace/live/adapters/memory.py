@@ -8,16 +8,25 @@ from threading import Lock
 
 from millrace.ledger.domain.errors import Unavailable
 from millrace.ledger.domain.names import Ledger
-from millrace.live.domain.messages import MAX_MESSAGES_PER_SECOND
+from millrace.live.domain.line import SLOW, SUBMIT, SYNC, TURN_MS
+from millrace.live.domain.messages import MAX_IN_FLIGHT, MAX_MESSAGES_PER_SECOND
 from millrace.live.ports import Connection, Subscription, Turn
 
 
 @dataclass(slots=True)
 class _Row:
     connection: Connection
-    busy: str = ""
-    busy_until: int = 0
+    taken: int = 0
+    served: int = 0
+    moved: int = 0
+    slow: int = 0
+    in_flight: int = 0
+    syncs: bool = False
+    until: int = 0
     window: tuple[int, int] = (0, 0)
+
+    def turn(self, kind: str, number: int) -> Turn:
+        return Turn(kind, self.connection, "", number, self.served, self.moved, self.slow)
 
 
 @dataclass(slots=True)
@@ -29,30 +38,43 @@ class MemoryConnections:
         with self.lock:
             self.rows[id_] = _Row(Connection(id_))
 
-    def take_turn(self, id_: str, message_type: str, now_ms: int, until_ms: int) -> Turn:
+    def line_up(self, id_: str, kind: str, now_ms: int) -> Turn:
         with self.lock:
             row = self.rows.get(id_)
             if row is None:
-                return Turn(refused="gone")
-            if row.busy_until > now_ms:
-                return Turn(refused=row.busy)
+                return Turn(kind, refused="gone")
+            if kind == SYNC and row.syncs:
+                return Turn(kind, refused=SYNC)
             second, count = row.window
             count = count + 1 if second == now_ms // 1000 else 1
             if count > MAX_MESSAGES_PER_SECOND:
-                return Turn(refused="rate")
-            row.busy, row.busy_until, row.window = message_type, until_ms, (now_ms // 1000, count)
-            return Turn(row.connection)
+                return Turn(kind, refused="rate")
+            if kind == SUBMIT and row.in_flight >= MAX_IN_FLIGHT:
+                return Turn(kind, refused="in_flight")
+            row.window, row.until = (now_ms // 1000, count), now_ms + TURN_MS
+            row.taken += 1
+            row.in_flight += kind == SUBMIT
+            row.syncs = row.syncs or kind == SYNC
+            row.slow = row.taken if kind in SLOW else row.slow
+            return row.turn(kind, row.taken)
 
-    def end_turn(self, connection: Connection) -> None:
+    def look(self, id_: str, turn: Turn) -> Turn:
+        with self.lock:
+            row = self.rows.get(id_)
+            return replace(turn, refused="gone") if row is None else row.turn(turn.kind, turn.number)
+
+    def end_turn(self, turn: Turn, connection: Connection, now_ms: int) -> None:
         with self.lock:
             row = self.rows.get(connection.id)
-            if row is not None:
-                row.connection, row.busy_until = connection, 0
+            if row is not None and row.served < turn.number:
+                row.connection, row.served, row.moved = connection, turn.number, now_ms
+                row.in_flight -= turn.kind == SUBMIT
+                row.syncs = row.syncs and turn.kind != SYNC
 
     def is_stranger(self, id_: str, now_ms: int) -> bool:
         with self.lock:
             row = self.rows.get(id_)
-            if row is not None and row.busy_until > now_ms:
+            if row is not None and row.served < row.taken and row.until > now_ms:
                 raise Unavailable("A message of this connection is being handled.")
             return row is None or row.connection.identity is None
 

@@ -10,12 +10,19 @@ from millrace.ledger.domain import strict_json
 from millrace.ledger.domain.errors import BadRequest, MillraceError, Unavailable
 from millrace.live.application.answer import Answers, SocketAnswer
 from millrace.live.domain import dialects
-from millrace.live.domain.messages import MAX_MESSAGE_BYTES, PROTOCOL, SocketError, closes, error_message, to_text
+from millrace.live.domain.line import SYNC
+from millrace.live.domain.messages import (
+    MAX_IN_FLIGHT,
+    MAX_MESSAGE_BYTES,
+    PROTOCOL,
+    SocketError,
+    closes,
+    error_message,
+    to_text,
+)
 from millrace.live.ports import Connection, Connections, Subscriptions, Turn, Wire
 
-TURN_MS = 35_000
-"""Longer than the function lives: a turn whose process died ends by itself."""
-WAITS = 40
+RETRY_MS = 1_000
 MISSTEPS = 5
 """Errors that a socket may make before it says who it is; then it is closed."""
 
@@ -27,21 +34,24 @@ class Converse:
     wire: Wire
     answers: Answers
     clock: Callable[[], int]
-    pause: Callable[[int], None]
-    """Wait a little before asking again for a turn."""
+    take_turn: Callable[[str, str], Turn]
+    """Wait until it is a message's turn: its connection and its type."""
 
     def __call__(self, connection_id: str, text: str) -> None:
         parsed, problem = _parse(text)
-        kind = str(parsed.get("type", ""))
         try:
-            turn = self._take_turn(connection_id, kind)
+            turn = self.take_turn(connection_id, str(parsed.get("type", "")))
         except MillraceError as error:
             self._tell(connection_id, parsed, error)
             return
         if turn.connection is None:
-            self._tell(connection_id, parsed, _refusal(kind, turn.refused))
-            return
-        connection = turn.connection
+            self._tell(connection_id, parsed, _refusal(turn))
+        elif not turn.refused:
+            self._handle(turn, turn.connection, parsed, problem)
+
+    def _handle(
+        self, turn: Turn, connection: Connection, parsed: Mapping[str, Any], problem: MillraceError | None
+    ) -> None:
         dialect = connection.dialect or dialects.choose(parsed)
         message = dialects.read(dialect, parsed)
         connection = replace(connection, dialect=dialect)
@@ -53,20 +63,17 @@ class Converse:
             messages = [error_message(error, message.get("msg_id"))]
             missteps = connection.missteps + (connection.identity is None)
             answer = SocketAnswer(replace(connection, missteps=missteps), messages, ends=missteps >= MISSTEPS)
-        self._conclude(answer, stored_first=kind == "connect")
+        self._conclude(turn, answer)
 
-    def _conclude(self, answer: SocketAnswer, *, stored_first: bool) -> None:
-        """Answers go out within the turn. Who somebody is, is stored before they are told that they are connected."""
-        if stored_first:
-            self._store(answer.connection)
+    def _conclude(self, turn: Turn, answer: SocketAnswer) -> None:
+        """Answers go out within the turn: the next message is let in after them. The dialect is chosen for good by the
+        message that connects, not by whatever came before it."""
         if not self._post_all(answer):
             self.forget(answer.connection.id)
-        elif not stored_first:
-            self._store(answer.connection)
-
-    def _store(self, connection: Connection) -> None:
-        """The dialect is chosen for good by the message that connects, not by whatever came before it."""
-        self.connections.end_turn(replace(connection, dialect=connection.dialect if connection.identity else ""))
+            return
+        connection = answer.connection
+        kept = replace(connection, dialect=connection.dialect if connection.identity else "")
+        self.connections.end_turn(turn, kept, self.clock())
 
     def _answer(self, connection: Connection, message: Mapping[str, Any]) -> SocketAnswer:
         _check_envelope(message)
@@ -78,19 +85,6 @@ class Converse:
         if handler is None:
             raise BadRequest(f"No such message type; known: {', '.join(self.answers.by_type)}.", field="type")
         return handler(connection, message["payload"], message.get("msg_id"))
-
-    def _take_turn(self, connection_id: str, kind: str) -> Turn:
-        """One message of a connection at a time; others wait, but a sync does not wait for a sync."""
-        turn = Turn()
-        for attempt in range(WAITS):
-            if attempt:
-                self.pause(attempt)
-            now = self.clock()
-            turn = self.connections.take_turn(connection_id, kind, now, now + TURN_MS)
-            waits = turn.connection is None and turn.refused not in ("gone", "rate")
-            if not waits or turn.refused == kind == "sync":
-                return turn
-        return Turn(refused="rate")
 
     def _tell(self, connection_id: str, parsed: Mapping[str, Any], error: MillraceError) -> None:
         """An error to a connection of which nothing could be read."""
@@ -127,12 +121,15 @@ class Converse:
         self.connections.remove(connection_id)
 
 
-def _refusal(kind: str, reason: str) -> SocketError:
-    if reason == "gone":
+def _refusal(turn: Turn) -> SocketError:
+    if turn.refused == "gone":
         return SocketError("auth_failed", "This connection is not known here any more; connect again.")
-    if reason == kind == "sync":
+    if turn.refused == SYNC:
         return SocketError("bad_request", "A sync is running on this connection; wait for its answer.", field="type")
-    return SocketError("rate_limited", "Too many messages on this connection.", retry_after_ms=1000)
+    if turn.refused == "in_flight":
+        text = f"{MAX_IN_FLIGHT} submits of this connection are waiting for their answers; it was not read."
+        return SocketError("rate_limited", text, retry_after_ms=RETRY_MS, submits_in_flight=MAX_IN_FLIGHT)
+    return SocketError("rate_limited", "Too many messages on this connection.", retry_after_ms=RETRY_MS)
 
 
 def _parse(text: str) -> tuple[dict[str, Any], MillraceError | None]:

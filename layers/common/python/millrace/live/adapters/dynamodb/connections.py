@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
@@ -12,7 +12,8 @@ from botocore.exceptions import ClientError
 from millrace.ledger.adapters.aws_errors import applied, condition_failed, translated
 from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.errors import Unavailable
-from millrace.live.domain.messages import MAX_MESSAGES_PER_SECOND
+from millrace.live.domain.line import SLOW, SUBMIT, SYNC, TURN_MS
+from millrace.live.domain.messages import MAX_IN_FLIGHT, MAX_MESSAGES_PER_SECOND
 from millrace.live.ports import Connection, Cycle, Turn
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 LIFE_SECONDS = 3 * 3600
 """API Gateway ends a connection after two hours."""
 ROW = "connection"
+WINDOW = "w#"
+"""Before a second: how many messages came in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,47 +32,42 @@ class DynamoConnections:
     table: str
 
     def open(self, id_: str, now_ms: int) -> None:
-        item: dict[str, Any] = {
-            **_key(id_),
-            "w": {"N": "0"},
-            "n": {"N": "0"},
-            "until": {"N": "0"},
-            "ttl": {"N": str(now_ms // 1000 + LIFE_SECONDS)},
-        }
+        item: dict[str, Any] = {**_key(id_), "ttl": {"N": str(now_ms // 1000 + LIFE_SECONDS)}}
         with translated():
             self.client.put_item(TableName=self.table, Item=item)
 
-    def take_turn(self, id_: str, message_type: str, now_ms: int, until_ms: int) -> Turn:
-        """Usually one write; the first message of a second needs a second one to start a new window."""
+    def line_up(self, id_: str, kind: str, now_ms: int) -> Turn:
+        """One write. Each second has a counter of its own, so that the first message of a second costs no second one;
+        the turns that follow drop those that are past."""
         token = os.urandom(6).hex()
-        turn = self._try(id_, message_type, now_ms, until_ms, token, same_second=True)
-        if turn is None:
-            turn = self._try(id_, message_type, now_ms, until_ms, token, same_second=False)
-        return turn or Turn(refused="rate")
-
-    def _try(
-        self, id_: str, message_type: str, now_ms: int, until_ms: int, token: str, *, same_second: bool
-    ) -> Turn | None:
-        """None: it is another second than this try supposed. Whoever meets its own token has the turn already."""
-        window = ("n = n + :one", "w = :second AND n < :most") if same_second else ("n = :one", "w <> :second")
+        sets = ["taken = if_not_exists(taken, :zero) + :one", "#w = if_not_exists(#w, :zero) + :one"]
+        sets += ["k = :token", "#until = :until"]
+        conditions = ["attribute_exists(p)", _below("#w", ":most"), "(attribute_not_exists(k) OR k <> :token)"]
         values: dict[str, Any] = {
-            ":busy": {"S": message_type[:64]},
-            ":until": {"N": str(until_ms)},
-            ":now": {"N": str(now_ms)},
-            ":second": {"N": str(now_ms // 1000)},
+            ":zero": {"N": "0"},
             ":one": {"N": "1"},
             ":token": {"S": token},
+            ":until": {"N": str(now_ms + TURN_MS)},
+            ":most": {"N": str(MAX_MESSAGES_PER_SECOND)},
         }
-        if same_second:
-            values[":most"] = {"N": str(MAX_MESSAGES_PER_SECOND)}
+        if kind == SUBMIT:
+            sets.append("f = if_not_exists(f, :zero) + :one")
+            conditions.append(_below("f", ":cap"))
+            values[":cap"] = {"N": str(MAX_IN_FLIGHT)}
+        if kind == SYNC:
+            sets.append("y = :one")
+            conditions.append(_below("y", ":one"))
+        if kind in SLOW:
+            sets.append("slow = if_not_exists(taken, :zero) + :one")
+        window = f"{WINDOW}{now_ms // 1000}"
         with translated():
             try:
-                answer = self.client.update_item(
+                answer: Any = self.client.update_item(
                     TableName=self.table,
                     Key=_key(id_),
-                    UpdateExpression=f"SET busy = :busy, #until = :until, k = :token, w = :second, {window[0]}",
-                    ConditionExpression=f"attribute_exists(p) AND #until <= :now AND {window[1]}",
-                    ExpressionAttributeNames={"#until": "until"},
+                    UpdateExpression=f"SET {', '.join(sets)}",
+                    ConditionExpression=" AND ".join(conditions),
+                    ExpressionAttributeNames={"#w": window, "#until": "until"},
                     ExpressionAttributeValues=values,
                     ReturnValues="ALL_NEW",
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
@@ -79,31 +77,49 @@ class DynamoConnections:
                     raise
                 item: Any = error.response.get("Item")
                 if item and item.get("k", {}).get("S") == token:
-                    return Turn(_connection(id_, item))
-                return _refusal(item, now_ms)
-        return Turn(_connection(id_, answer["Attributes"]))
+                    return _turn(id_, item, kind, _number(item, "taken"))  # the answer to the first try was lost
+                return Turn(kind, refused=_refusal(item, kind, window))
+        return _turn(id_, answer["Attributes"], kind, _number(answer["Attributes"], "taken"))
 
-    def end_turn(self, connection: Connection) -> None:
-        """A connection that was removed meanwhile stays removed."""
+    def look(self, id_: str, turn: Turn) -> Turn:
+        with translated():
+            item: Any = self.client.get_item(TableName=self.table, Key=_key(id_), ConsistentRead=True).get("Item")
+        return _turn(id_, item, turn.kind, turn.number) if item else replace(turn, refused="gone")
+
+    def end_turn(self, turn: Turn, connection: Connection, now_ms: int) -> None:
+        """A connection that was removed meanwhile stays removed, and a turn that has ended is not ended again."""
         stored = asdict(connection)
         if connection.identity is not None:
             identity = stored["identity"]
             identity["projects"], identity["roles"] = sorted(identity["projects"]), sorted(identity["roles"])
-        applied(
-            lambda: self.client.update_item(
-                TableName=self.table,
-                Key=_key(connection.id),
-                UpdateExpression="SET c = :c, #until = :free",
-                ConditionExpression="attribute_exists(p)",
-                ExpressionAttributeNames={"#until": "until"},
-                ExpressionAttributeValues={":c": {"S": json.dumps(stored)}, ":free": {"N": "0"}},
-            )
-        )
+        sets = ["c = :c", "served = :number", "moved = :now"]
+        values: dict[str, Any] = {
+            ":c": {"S": json.dumps(stored)},
+            ":number": {"N": str(turn.number)},
+            ":now": {"N": str(now_ms)},
+        }
+        if turn.kind == SUBMIT:
+            sets.append("f = f - :one")
+            values[":one"] = {"N": "1"}
+        if turn.kind == SYNC:
+            sets.append("y = :zero")
+            values[":zero"] = {"N": "0"}
+        past = {f"#w{second}": f"{WINDOW}{second}" for second in turn.seconds if second < now_ms // 1000}
+        update: dict[str, Any] = {
+            "TableName": self.table,
+            "Key": _key(connection.id),
+            "UpdateExpression": f"SET {', '.join(sets)}" + (f" REMOVE {', '.join(past)}" if past else ""),
+            "ConditionExpression": f"attribute_exists(p) AND {_below('served', ':number')}",
+            "ExpressionAttributeValues": values,
+        }
+        if past:
+            update["ExpressionAttributeNames"] = past
+        applied(lambda: self.client.update_item(**update))
 
     def is_stranger(self, id_: str, now_ms: int) -> bool:
         with translated():
             item: Any = self.client.get_item(TableName=self.table, Key=_key(id_), ConsistentRead=True).get("Item")
-        if item and int(item["until"]["N"]) > now_ms:
+        if item and _number(item, "served") < _number(item, "taken") and _number(item, "until") > now_ms:
             raise Unavailable("A message of this connection is being handled.")
         return not item or _connection(id_, item).identity is None
 
@@ -116,14 +132,32 @@ def _key(id_: str) -> dict[str, Any]:
     return {"p": {"S": f"c#{id_}"}, "s": {"S": ROW}}
 
 
-def _refusal(item: Any, now_ms: int) -> Turn | None:
+def _below(name: str, limit: str) -> str:
+    return f"(attribute_not_exists({name}) OR {name} < {limit})"
+
+
+def _number(item: Any, name: str) -> int:
+    return int(item[name]["N"]) if name in item else 0
+
+
+def _refusal(item: Any, kind: str, window: str) -> str:
     if not item:
-        return Turn(refused="gone")
-    if int(item["until"]["N"]) > now_ms:
-        return Turn(refused=item["busy"]["S"] or "?")
-    if int(item["w"]["N"]) == now_ms // 1000 and int(item["n"]["N"]) >= MAX_MESSAGES_PER_SECOND:
-        return Turn(refused="rate")
-    return None
+        return "gone"
+    if kind == SYNC and _number(item, "y"):
+        return SYNC
+    return "rate" if _number(item, window) >= MAX_MESSAGES_PER_SECOND else "in_flight"
+
+
+def _turn(id_: str, item: Any, kind: str, number: int) -> Turn:
+    return Turn(
+        kind,
+        _connection(id_, item),
+        number=number,
+        served=_number(item, "served"),
+        moved_ms=_number(item, "moved"),
+        slow=_number(item, "slow"),
+        seconds=tuple(int(name.removeprefix(WINDOW)) for name in item if name.startswith(WINDOW)),
+    )
 
 
 def _connection(id_: str, item: Any) -> Connection:
