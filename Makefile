@@ -129,17 +129,20 @@ build: $(SAM_READY) ## build the functions and the layer for AWS
 	@$(SAM_VENV)/bin/sam build $(ARGS)
 
 .PHONY: deploy
-deploy: build ## deploy to AWS; asks its questions the first time (ARGS=…)
-	@if [ -f samconfig.toml ]; then $(SAM_VENV)/bin/sam deploy $(ARGS); \
+deploy: build $(READY) ## deploy to AWS, with the jobs' code; asks its questions the first time (ARGS=…)
+	@if [ -f samconfig.toml ]; then $(SAM_VENV)/bin/sam deploy --no-fail-on-empty-changeset $(ARGS); \
 	else $(SAM_VENV)/bin/sam deploy --guided $(ARGS); fi
+	@$(BIN)/python -m local.after_deploy
+
+deploy: export SAM_ARGS := $(ARGS)
 
 .PHONY: jobs
 jobs: $(READY) ## make what the Glue jobs run: their scripts and the zip of shared modules (build/jobs)
 	@$(BIN)/python -m local.jobs
 
-.PHONY: deploy-jobs
-deploy-jobs: $(READY) ## put what the Glue jobs run into a deployed hub's bucket (ARGS='--stack NAME')
-	@$(BIN)/python -m local.jobs $(or $(ARGS),--stack millrace)
+.PHONY: after-deploy
+after-deploy: $(READY) ## what `make deploy` does last: protect tables, put the jobs' code into the bucket, remove old versions (ARGS='--stack NAME')
+	@$(BIN)/python -m local.after_deploy $(ARGS)
 
 COMPILE := CUSTOM_COMPILE_COMMAND="make requirements" $(BIN)/pip-compile --quiet --strip-extras --allow-unsafe --generate-hashes \
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -36,6 +39,36 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("template", ["template.yaml", "infra/monitoring/stack.yaml"])
 def test_sam_finds_no_fault_in_a_template(template: str) -> None:
     assert "is a valid SAM Template" in sam("validate", "--lint", "--template", template)
+
+
+PARSE = """
+import json, sys
+from samcli.cli.types import CfnParameterOverridesType
+print(json.dumps(CfnParameterOverridesType().convert(tuple(sys.argv[1:]), None, None)))
+"""
+
+
+def parsed_by_sam(*overrides: str) -> dict[str, str]:
+    command = [str(ROOT / ".sam-venv/bin/python"), "-c", PARSE, *overrides]
+    return dict(json.loads(subprocess.run(command, text=True, capture_output=True, check=True).stdout))
+
+
+def test_the_parameters_of_the_readme_arrive_as_they_are_meant() -> None:
+    block = re.search(r"```toml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert block
+    overrides = tomllib.loads(block[1])["default"]["deploy"]["parameters"]["parameter_overrides"]
+    parsed = parsed_by_sam(*overrides)
+    assert parsed["RunJobs"] == "true"
+    assert json.loads(parsed["ProjectProfiles"]) == {"acme/orders": "canonical"}
+    assert re.search(SOURCE["Parameters"]["ProjectProfiles"]["AllowedPattern"], parsed["ProjectProfiles"])
+
+
+@pytest.mark.parametrize("name", ["ProjectProfiles", "PrivacyPolicy"])
+def test_a_json_parameter_that_sam_has_cut_off_is_refused(name: str) -> None:
+    cut_off = parsed_by_sam(name + '={"a/b":"open"}')[name]
+    pattern = SOURCE["Parameters"][name]["AllowedPattern"]
+    assert not re.search(pattern, cut_off)
+    assert re.search(pattern, SOURCE["Parameters"][name]["Default"])
 
 
 def test_the_layer_holds_the_hub_and_what_it_imports(built: Path) -> None:

@@ -18,13 +18,18 @@ from millrace.runtime.http import Request, Response, endpoint
 
 ARN = "arn:aws:secretsmanager:us-east-1:1:secret:token"
 TOLD = "s3cr3t"
-FAILURES = ["AccessDeniedException", "InternalServiceError", "DecryptionFailure", "ResourceNotFoundException"]
+FAILURES = {
+    "AccessDeniedException": "AccessDeniedException",
+    "InternalServiceError": "InternalServiceError",
+    "DecryptionFailure": "DecryptionFailure",
+    "ResourceNotFoundException": "EmptySecret",
+}
+"""What the store says, and what we tell."""
 
 
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stubber]:
     client = boto3.client("secretsmanager", "us-east-1", aws_access_key_id="x", aws_secret_access_key="x")
-    clients._secrets.cache_clear()
     monkeypatch.setattr(clients, "secrets_client", lambda: client)
     for name, value in {"TOKEN_ISSUER": "i", "TOKEN_AUDIENCE": "a", "TOKEN_SECRET_ARN": ARN}.items():
         monkeypatch.setenv(name, value)
@@ -32,7 +37,6 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stubber]:
     with Stubber(client) as stubber:
         yield stubber
     bearer.tokens.cache_clear()
-    clients._secrets.cache_clear()
 
 
 def whoami(request: Request) -> Response:
@@ -44,16 +48,16 @@ def ask() -> dict[str, Any]:
     return endpoint(whoami)(event, None)
 
 
-@pytest.mark.parametrize("code", FAILURES)
+@pytest.mark.parametrize(("code", "cause"), FAILURES.items())
 def test_a_request_is_answered_503_with_a_time_to_retry(
-    store: Stubber, code: str, caplog: pytest.LogCaptureFixture
+    store: Stubber, code: str, cause: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     store.add_client_error("get_secret_value", code, f"no access to {TOLD}")
     answer = ask()
     assert (answer["statusCode"], answer["headers"]["retry-after"]) == (503, "1")
-    assert json.loads(answer["body"])["details"] == {"cause": code}
+    assert json.loads(answer["body"])["details"] == {"cause": cause}
     log = "".join(str(vars(record)) for record in caplog.records)
-    assert code in log
+    assert cause in log
     assert "unexpected_error" not in log
     assert TOLD not in log + answer["body"]
 

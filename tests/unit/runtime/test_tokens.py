@@ -6,7 +6,8 @@ import http.server
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import jwt
@@ -14,7 +15,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from millrace.ledger.domain.errors import AuthFailed, Unavailable
-from millrace.runtime.tokens import MAX_TOKEN_BYTES, Tokens
+from millrace.runtime.token_secrets import ASKED_AGAIN_MS, KEPT_MS, TokenSecrets
+from millrace.runtime.tokens import KEYS_SECONDS, MAX_TOKEN_BYTES, Tokens
 
 SECRET = "s" * 48
 RSA_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
@@ -27,11 +29,22 @@ def claims(**changes: Any) -> dict[str, Any]:
 
 
 def with_secret() -> Tokens:
-    return Tokens("me", "us", lambda: SECRET)
+    return Tokens("me", "us", lambda: [SECRET])
 
 
-@pytest.fixture(scope="module")
-def jwks_url() -> Iterator[str]:
+@dataclass
+class JwksServer:
+    url: str
+    keys: list[Any]
+
+
+@pytest.fixture
+def jwks_url(jwks: JwksServer) -> str:
+    return jwks.url
+
+
+@pytest.fixture
+def jwks() -> Iterator[JwksServer]:
     """An issuer's keys on loopback."""
     keys = [
         {
@@ -47,20 +60,21 @@ def jwks_url() -> Iterator[str]:
             "use": "sig",
         },
     ]
-    body = json.dumps({"keys": keys}).encode()
+    served = JwksServer("", keys)
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200)
             self.end_headers()
-            self.wfile.write(body)
+            self.wfile.write(json.dumps({"keys": served.keys}).encode())
 
         def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002 - the base class's name
             pass
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/jwks.json"
+        served.url = f"http://127.0.0.1:{server.server_port}/jwks.json"
+        yield served
         server.shutdown()
 
 
@@ -125,13 +139,13 @@ def test_another_algorithm_than_ours_is_refused() -> None:
 
 
 def test_an_issuers_keys_verify_rs256_and_es256(jwks_url: str) -> None:
-    tokens = Tokens("me", "us", lambda: SECRET, jwks_url)
+    tokens = Tokens("me", "us", lambda: [SECRET], jwks_url)
     assert tokens.verify(jwt.encode(claims(), RSA_KEY, "RS256", {"kid": "r"})).client_id == "C1"
     assert tokens.verify(jwt.encode(claims(), EC_KEY, "ES256", {"kid": "e"})).client_id == "C1"
 
 
 def test_with_an_issuers_keys_our_secret_opens_nothing(jwks_url: str) -> None:
-    tokens = Tokens("me", "us", lambda: SECRET, jwks_url)
+    tokens = Tokens("me", "us", lambda: [SECRET], jwks_url)
     for forged in (
         jwt.encode(claims(), SECRET, "HS256", {"kid": "r"}),
         jwt.encode(claims(), rsa.generate_private_key(public_exponent=65537, key_size=2048), "RS256", {"kid": "r"}),
@@ -143,7 +157,7 @@ def test_with_an_issuers_keys_our_secret_opens_nothing(jwks_url: str) -> None:
 
 
 def test_an_issuer_that_cannot_be_reached_is_not_the_callers_mistake() -> None:
-    tokens = Tokens("me", "us", lambda: SECRET, "http://127.0.0.1:9/jwks.json")
+    tokens = Tokens("me", "us", lambda: [SECRET], "http://127.0.0.1:9/jwks.json")
     with pytest.raises(Unavailable):
         tokens.verify(jwt.encode(claims(), RSA_KEY, "RS256", {"kid": "r"}))
 
@@ -152,3 +166,78 @@ def test_a_token_is_refused_the_moment_it_expires() -> None:
     token = jwt.encode(claims(exp=int(time.time()) - 1), SECRET, "HS256")
     with pytest.raises(AuthFailed, match="expired"):
         with_secret().verify(token)
+
+
+def rotating(stages: dict[str, str], clock: Callable[[], int], reads: list[str]) -> Tokens:
+    def read(stage: str) -> str | None:
+        reads.append(stage)
+        return stages.get(stage)
+
+    return Tokens("me", "us", TokenSecrets(read, clock))
+
+
+def test_a_token_outlives_one_rotation_of_the_secret_and_not_two() -> None:
+    now, reads = 0, list[str]()
+    stages = {"AWSCURRENT": SECRET}
+    tokens = rotating(stages, lambda: now, reads)
+    old = jwt.encode(claims(), SECRET, "HS256")
+    tokens.verify(old)
+    assert reads == ["AWSCURRENT"]
+
+    second, third = "2" * 64, "3" * 64
+    stages.update(AWSCURRENT=second, AWSPREVIOUS=SECRET)
+    now = KEPT_MS
+    tokens.verify(old)
+    tokens.verify(jwt.encode(claims(), second, "HS256"))
+
+    stages.update(AWSCURRENT=third, AWSPREVIOUS=second)
+    now = 2 * KEPT_MS
+    with pytest.raises(AuthFailed):
+        tokens.verify(old)
+
+
+def test_a_new_secret_is_honoured_at_once_and_strangers_cost_one_look_a_second() -> None:
+    now, reads = 0, list[str]()
+    stages = {"AWSCURRENT": SECRET}
+    tokens = rotating(stages, lambda: now, reads)
+    tokens.verify(jwt.encode(claims(), SECRET, "HS256"))
+    second = "2" * 64
+    stages.update(AWSCURRENT=second, AWSPREVIOUS=SECRET)
+    now = ASKED_AGAIN_MS
+    tokens.verify(jwt.encode(claims(), second, "HS256"))
+
+    reads.clear()
+    stranger = jwt.encode(claims(), "x" * 64, "HS256")
+    for now in range(ASKED_AGAIN_MS, 3 * ASKED_AGAIN_MS, 100):  # noqa: B007 - the clock
+        with pytest.raises(AuthFailed):
+            tokens.verify(stranger)
+    assert reads.count("AWSCURRENT") <= 2
+
+
+def test_a_secret_that_cannot_be_read_afresh_is_used_as_it_was_known() -> None:
+    now, broken = 0, False
+
+    def read(_stage: str) -> str:
+        if broken:
+            raise Unavailable("not now")
+        return SECRET
+
+    tokens = Tokens("me", "us", TokenSecrets(read, lambda: now))
+    token = jwt.encode(claims(), SECRET, "HS256")
+    tokens.verify(token)
+    now, broken = 2 * KEPT_MS, True
+    assert tokens.verify(token).client_id == "C1"
+
+
+def test_a_key_that_the_issuer_withdrew_is_forgotten_within_minutes(
+    jwks: JwksServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokens = Tokens("me", "us", lambda: [SECRET], jwks.url)
+    token = jwt.encode(claims(exp=int(time.time()) + 3600), RSA_KEY, "RS256", {"kid": "r"})
+    tokens.verify(token)
+    jwks.keys = jwks.keys[1:]
+    tokens.verify(token)
+    later = time.monotonic() + KEYS_SECONDS + 1
+    monkeypatch.setattr("jwt.jwk_set_cache.time.monotonic", lambda: later)
+    with pytest.raises(AuthFailed):
+        tokens.verify(token)

@@ -7,8 +7,6 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import boto3
-from aws_lambda_powertools.utilities.parameters import SecretsProvider
-from aws_lambda_powertools.utilities.parameters.exceptions import GetParameterError
 from botocore.config import Config
 
 from millrace.ledger.adapters.aws_errors import translated
@@ -69,19 +67,6 @@ def socket_client(api_id: str, stage: str) -> ApiGatewayManagementApiClient:
 @cache
 def secrets_client() -> SecretsManagerClient:
     return boto3.client("secretsmanager", config=_CONFIG)
-
-
-@cache
-def _secrets() -> SecretsProvider:
-    return SecretsProvider(boto3_client=secrets_client())
-
-
-def read_secret(arn: str, max_age_seconds: int) -> str:
-    """A secret's text, kept in memory for `max_age_seconds`. Raises `Unavailable`."""
-    try:
-        return str(_secrets().get(arn, max_age=max_age_seconds))
-    except GetParameterError as error:
-        raise Unavailable(UNREADABLE, cause=_code(error.__cause__ or error.__context__)) from error
 
 
 def read_secret_stage(arn: str, stage: str) -> str | None:

@@ -37,11 +37,19 @@ class Request:
 
     @property
     def route(self) -> str:
-        return str(self.event.get("routeKey") or "")
+        """As an HTTP API names it. Through a REST API, the first part of a path is the stage."""
+        if "routeKey" in self.event or "resource" not in self.event:
+            return str(self.event.get("routeKey") or "")
+        return f"{self.method} /{self._context.get('stage', '')}{self.event['resource']}"
 
     @property
     def method(self) -> str:
-        return str(self.event.get("requestContext", {}).get("http", {}).get("method", ""))
+        return str(self._context.get("http", {}).get("method") or self.event.get("httpMethod") or "")
+
+    @property
+    def _context(self) -> Mapping[str, Any]:
+        context: Mapping[str, Any] = self.event.get("requestContext") or {}
+        return context
 
     def header(self, name: str) -> str:
         """Header names are case-insensitive, whatever the gateway made of them."""
