@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from mypy_boto3_cloudformation.type_defs import WaiterConfigTypeDef
 
 CAPABILITIES = ("CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND")
-PARAMETERS = {"DeletionProtection": "false"}
 MOST_BYTES_INLINE = 51_200
 PACE: WaiterConfigTypeDef = {"Delay": 1, "MaxAttempts": 300}
 
@@ -52,9 +51,7 @@ def _request(cloud: Cloud, template: Path, stack_name: str, parameters: Mapping[
     request = {
         "StackName": stack_name,
         "Capabilities": CAPABILITIES,
-        "Parameters": [
-            {"ParameterKey": name, "ParameterValue": value} for name, value in {**PARAMETERS, **parameters}.items()
-        ],
+        "Parameters": [{"ParameterKey": name, "ParameterValue": value} for name, value in parameters.items()],
     }
     if len(body.encode()) <= MOST_BYTES_INLINE:
         return request | {"TemplateBody": body}

@@ -1,4 +1,4 @@
-"""The emulator's own process: MiniStack with five of its habits changed. Started by `local.emulator` only.
+"""The emulator's own process: MiniStack with seven of its habits changed. Started by `local.emulator` only.
 
 With `--keep HOME` it goes on with the data that is kept there, and saves its own.
 """
@@ -20,6 +20,7 @@ from ministack.app import main
 from ministack.core import lambda_runtime
 from ministack.services import lambda_svc
 
+from local.gateways import pass_bytes_on, unpack_as_rest_apis_do
 from local.keep import keep
 
 # After every call the emulator waits 50 ms for log lines that may still come. Ours have arrived by then: a call
@@ -124,6 +125,8 @@ if __name__ == "__main__":
     contain_failures()
     unpack_layers_once()
     bound_readers_of_queues()
+    pass_bytes_on()
+    unpack_as_rest_apis_do()
     threading.Thread(target=end_with_parent, daemon=True).start()
     try:
         main()

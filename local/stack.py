@@ -42,6 +42,8 @@ class Stack:
     """Of the process that runs it; None where it runs without us, as on LocalStack."""
     since: str = ""
     keeps_data: bool = False
+    batch_url: str = ""
+    """Of the batch door on a gateway of its own; the path /api/v1/events/batch/ follows."""
 
     @classmethod
     def of(cls, cloud: Cloud, stack_name: str, outputs: Mapping[str, str]) -> Stack:
@@ -52,6 +54,7 @@ class Stack:
             stack_name=stack_name,
             secret_arn=outputs["TokenSecretArn"],
             websocket_url=cloud.websocket_url(outputs["SocketApiId"]),
+            batch_url=cloud.http_url(outputs["BatchApiId"]),
             archive_bucket=outputs["ArchiveBucketName"],
             tables=_ending(outputs, "TableName"),
             queues=_ending(outputs, "QueueUrl") | _ending(outputs, "DeadLettersUrl", "_dead_letters"),

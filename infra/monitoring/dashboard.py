@@ -9,7 +9,7 @@ from typing import Any
 
 from infra.monitoring.hub import HubNames
 from infra.monitoring.table import DEAD_LETTERS, LAG, QUEUE_LAG, watched_by
-from infra.monitoring.things import HTTP_API, SOCKET_API, Thing, function, table
+from infra.monitoring.things import BATCH_API, HTTP_API, SOCKET_API, Thing, function, table
 from millrace.ledger.domain.metrics import Metric
 
 COLUMNS = 24
@@ -46,7 +46,7 @@ def _widgets(hub: HubNames) -> list[Widget]:
     functions = [function(name) for name in hub.functions]
     tables = [table(name) for name in hub.tables]
     return [
-        Widget("Requests", "Sum", _metrics([HTTP_API], "Count", "4xx", "5xx")),
+        Widget("Requests", "Sum", [*_metrics([HTTP_API], "Count", "4xx", "5xx"), *_metrics([BATCH_API], "Count")]),
         Widget("Time to answer (ms)", "p95", _percentiles(HTTP_API, "Latency")),
         Widget("Events", "Sum", _counted("events", EVENTS)),
         Widget("Function errors", "Sum", _metrics(functions, "Errors")),

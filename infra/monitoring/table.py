@@ -7,6 +7,7 @@ from dataclasses import replace
 from infra.monitoring.alarm import Alarm, AlarmKind
 from infra.monitoring.things import (
     ARCHIVE,
+    BATCH_API,
     DRAIN,
     HTTP_API,
     SOCKET_API,
@@ -20,6 +21,7 @@ from infra.monitoring.things import (
 from millrace.ledger.domain.metrics import Metric
 
 FAILURES = AlarmKind("failures", "5xx", threshold=5)
+REST_FAILURES = AlarmKind("failures", "5XXError", threshold=5)
 INTEGRATION_ERRORS = AlarmKind("integration-errors", "IntegrationError", threshold=5)
 EXECUTION_ERRORS = AlarmKind("execution-errors", "ExecutionError", threshold=5)
 ERRORS = AlarmKind("errors", "Errors")
@@ -93,6 +95,12 @@ APIS = (
         FAILURES,
         "The HTTP API answers requests with errors (5xx).",
         "Find the routes in its access log, then read the log group of their function.",
+    ),
+    Alarm(
+        BATCH_API,
+        REST_FAILURES,
+        "The batch door (REST API) answers requests with errors (5xx).",
+        "Read the log group of the function ingest; if it is silent, check that API Gateway is permitted to call it.",
     ),
     Alarm(SOCKET_API, INTEGRATION_ERRORS, "The function socket answers the WebSocket API with errors.", READ_ITS_LOG),
     Alarm(

@@ -33,6 +33,7 @@ def dead_letters(name: str) -> Thing:
 
 
 HTTP_API = Thing("http", "AWS/ApiGateway", {"ApiId": "${HttpApiId}"})
+BATCH_API = Thing("batch", "AWS/ApiGateway", {"ApiName": "${Hub}-batch"})
 SOCKET_API = Thing("socket", "AWS/ApiGateway", {"ApiId": "${SocketApiId}"})
 
 # The hub counts these itself.

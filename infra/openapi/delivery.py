@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from infra.openapi.parts import JSON, PROBLEMS, operation, parameter, problems, ref, response
+from infra.openapi.parts import JSON, PROBLEMS, content, operation, parameter, problems, ref, response
 from millrace.delivery.domain.states import Status
 from millrace.delivery.doors.http import MOST_LISTED
 
@@ -31,10 +32,15 @@ def paths() -> dict[str, Any]:
                 "ingestBatch",
                 "Take in a batch of events",
                 "1 to 1000 events, plain or gzipped, into the journal of the token's team. Events do not hurt their "
-                "neighbours. The answer is 400, with the same results under `details`, only if no event at all can "
-                "be kept. The token must reach `team:{slug}`.",
+                "neighbours. The answer is 400, with the reason of each event under `details`, only if no event at all "
+                "can be kept. On AWS, gzipped `application/json` goes to the output `BatchUrl`. The token must reach "
+                "`team:{slug}`.",
                 "BatchAnswer",
+                "404",
+                "415",
                 body=(ref("BatchRequest"), BATCH),
+                refusals={"400": "BatchRefused"},
+                refusal="BatchProblem",
             )
         },
         TARGETS: {"get": _operation("listTargets", "List the targets", f"Of the tenant. {ROLE}", "TargetList")},
@@ -119,7 +125,13 @@ def _operation(
     *statuses: str,
     parameters: list[dict[str, Any]] | None = None,
     body: tuple[dict[str, Any], Any] | None = None,
+    refusals: Mapping[str, str] | None = None,
+    refusal: str = "Problem",
 ) -> dict[str, Any]:
-    responses = {"200": response("Done.", ref(answer)), **problems(*sorted({*PROBLEMS, *statuses}))}
-    content = {JSON: {"schema": body[0], "example": body[1]}} if body else None
-    return operation("delivery", name, summary, description, responses, parameters=parameters, body=content)
+    """`refusals` names the bodies of single statuses, `refusal` that of all others."""
+    refused = problems(*sorted({*PROBLEMS, *statuses}))
+    for status, told in refused.items():
+        told["content"] = content(JSON, ref((refusals or {}).get(status, refusal)))
+    responses = {"200": response("Done.", ref(answer)), **refused}
+    sent = {JSON: {"schema": body[0], "example": body[1]}} if body else None
+    return operation("delivery", name, summary, description, responses, parameters=parameters, body=sent)

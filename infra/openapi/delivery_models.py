@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from infra.openapi.models import Closed
+from infra.openapi.models import Closed, Problem
 from millrace.delivery.domain.events import MOST_ID_BYTES
 from millrace.delivery.domain.hub_targets import MOST_FAMILIES
 from millrace.delivery.domain.inbox import MOST_EVENT_BYTES
@@ -52,6 +52,29 @@ class BatchAnswer(Closed):
     """One result per event, keyed by its id."""
 
     results: list[BatchResult]
+
+
+class EventReason(Closed):
+    event_id: Annotated[str | None, Field(description="Null if the event had none that can be answered.")]
+    index: Annotated[int | None, Field(description="The event's place in the batch, if it has no id.")] = None
+    reason: str
+
+
+class BatchProblem(Problem):
+    """An error of the batch door: `error` is the `message` again."""
+
+    error: str
+
+
+class BatchRefused(Closed):
+    """Nothing of the batch was kept."""
+
+    error: str
+    code: Literal["bad_request"]
+    message: str
+    details: Annotated[list[EventReason], Field(description="Empty if the request itself is wrong.")]
+    results: list[BatchResult] | None = None
+    problem: Annotated[dict[str, Any], Field(description="`field` names the place.")]
 
 
 class SourceModel(Closed):
@@ -281,6 +304,8 @@ class DeliveryStatusModel(Closed):
 MODELS: tuple[type[BaseModel], ...] = (
     BatchRequest,
     BatchAnswer,
+    BatchProblem,
+    BatchRefused,
     TargetRequest,
     TargetModel,
     TargetList,

@@ -22,6 +22,7 @@ PROBLEMS = {
 SOME_PROBLEMS = {
     "404": "There is no such thing.",
     "409": "What is asked for contradicts what is stored, or changed at the same time.",
+    "415": "The body is compressed in a way that cannot be read, or was damaged on its way: send it plain.",
 }
 """What only some routes answer."""
 

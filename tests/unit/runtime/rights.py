@@ -11,6 +11,7 @@ from unittest.mock import ANY
 
 import jwt
 
+from millrace.runtime.http import Request
 from millrace.runtime.tokens import Tokens
 from tests.unit.runtime.test_handlers import changed, query, sample
 
@@ -63,7 +64,7 @@ class Door:
 
     @property
     def route(self) -> str:
-        return str(self.event["routeKey"])
+        return Request(self.event).route
 
 
 def reader(route: str, body: Any = None, **query_parameters: str) -> dict[str, Any]:
@@ -152,6 +153,13 @@ DOORS = (
         sample("ingest"),
         WRITE,
         (200, {"results": [{"event_id": ANY, "status": "success"}]}),
+        "team:default",
+        turn=CREATES,
+    ),
+    Door(
+        sample("ingest_rest"),
+        WRITE,
+        (200, {"results": [{"event_id": ANY, "status": ANY}]}),
         "team:default",
         turn=CREATES,
     ),
@@ -244,7 +252,7 @@ MESSAGES = (
 
 
 def verifier() -> Tokens:
-    return Tokens(ISSUER, AUDIENCE, lambda: SECRET)
+    return Tokens(ISSUER, AUDIENCE, lambda: [SECRET])
 
 
 def token(secret: str = SECRET, lasts_s: int = 3600, **claims: Any) -> str:

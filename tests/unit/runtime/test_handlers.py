@@ -123,7 +123,6 @@ def forget_wiring() -> None:
     modules = (bearer, core, delivery_wiring, lake_wiring, live_wiring, realtime_wiring, streams_wiring, sync_wiring)
     for made in (
         clients.secrets_client,
-        clients._secrets,
         *(made for module in modules for made in vars(module).values()),
     ):
         if hasattr(made, "cache_clear"):
@@ -234,9 +233,9 @@ def test_the_sweep_rings_for_what_is_behind() -> None:
 def test_a_socket_is_remembered_until_it_is_gone() -> None:
     assert invoke("socket", sample("socket_connect")) == {"statusCode": 200}
     connection = sample("socket_connect")["requestContext"]["connectionId"]
-    assert live_wiring.connections().take_turn(connection, "x", 0, 0).connection is not None
+    assert live_wiring.connections().line_up(connection, "x", 0).connection is not None
     assert invoke("socket", sample("socket_disconnect")) == {"statusCode": 200}
-    assert live_wiring.connections().take_turn(connection, "x", 0, 0).refused == "gone"
+    assert live_wiring.connections().line_up(connection, "x", 0).refused == "gone"
 
 
 def test_a_message_on_a_socket_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,17 +257,18 @@ def test_a_socket_that_stays_silent_is_closed_at_its_deadline_and_no_other(monke
     waiting = boto3.client("sqs", region_name="us-east-1").get_queue_attributes(**asked)["Attributes"]
     assert waiting["ApproximateNumberOfMessagesDelayed"] == "1"
 
-    connections.take_turn(connection, "connect", core.now_ms(), core.now_ms() + 60_000)
+    turn = connections.line_up(connection, "connect", core.now_ms())
     busy = invoke("socket", sample("socket_deadline"))
     assert len(busy["batchItemFailures"]) == 1, "it may be saying connect"
-    connections.end_turn(Connection(connection, identity=EVERYONE))
+    connections.end_turn(turn, Connection(connection, identity=EVERYONE), core.now_ms())
     assert invoke("socket", sample("socket_deadline")) == {"batchItemFailures": []}
     assert not wire.closed
 
-    connections.end_turn(Connection(connection, missteps=1))
+    turn = connections.line_up(connection, "x", core.now_ms())
+    connections.end_turn(turn, Connection(connection, missteps=1), core.now_ms())
     assert invoke("socket", sample("socket_deadline")) == {"batchItemFailures": []}
     assert wire.closed == {connection}
-    assert connections.take_turn(connection, "x", 0, 0).refused == "gone"
+    assert connections.line_up(connection, "x", 0).refused == "gone"
     assert invoke("socket", sample("socket_deadline")) == {"batchItemFailures": []}, "again is fine"
 
 

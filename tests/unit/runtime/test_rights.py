@@ -39,7 +39,7 @@ class Hub:
 
     def ask(self, door: Door, token: str | None) -> tuple[int, Any]:
         event = self._with_given_out(door.event)
-        event["headers"].pop("authorization")
+        event["headers"] = {name: value for name, value in event["headers"].items() if name.lower() != "authorization"}
         if token is not None:
             event["headers"]["authorization"] = f"Bearer {token}"
         answered = invoke(FUNCTIONS[door.route], event)

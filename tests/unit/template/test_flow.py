@@ -220,6 +220,7 @@ def test_every_table_is_watched(metric: str) -> None:
 
 def test_failures_of_the_apis_are_watched() -> None:
     assert watched()["AWS/ApiGateway 5xx"] == {'{"Ref": "HttpApiId"}'}
+    assert watched()["AWS/ApiGateway 5XXError"] == {"hub-batch"}
     for metric in ("IntegrationError", "ExecutionError"):
         assert watched()[f"AWS/ApiGateway {metric}"] == {'{"Ref": "SocketApiId"}'}
 
@@ -245,7 +246,7 @@ def test_the_dashboard_shows_every_api_function_queue_and_table() -> None:
         for metric in widget["properties"]["metrics"][0:]
         if len(metric) > 3
     }
-    assert shown >= {"${HttpApiId}", "${SocketApiId}"}
+    assert shown >= {"${HttpApiId}", "hub-batch", "${SocketApiId}"}
     assert shown >= {*FUNCTIONS, *TABLES, *(named(queue["QueueName"]) for queue in QUEUES.values())}
 
 
@@ -256,7 +257,17 @@ def test_the_monitoring_stack_gets_what_it_asks_for() -> None:
 
 
 def test_outputs_name_everything_a_person_needs() -> None:
-    expected = {"HttpUrl", "HttpApiId", "WebSocketUrl", "SocketApiId", "DashboardName", "ArchiveBucketName"}
+    expected = {
+        "HttpUrl",
+        "HttpApiId",
+        "BatchUrl",
+        "BatchApiId",
+        "DomainTarget",
+        "WebSocketUrl",
+        "SocketApiId",
+        "DashboardName",
+        "ArchiveBucketName",
+    }
     expected |= {f"{name}Name" for name in of_type("AWS::Glue::Job")}
     expected |= {f"{name}Arn" for name in of_type("AWS::SecretsManager::Secret")}
     expected |= {f"{name}Name" for name in [*functions(), *of_type("AWS::DynamoDB::Table")]}

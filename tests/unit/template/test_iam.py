@@ -448,7 +448,8 @@ def test_only_the_apis_and_the_schedules_may_call_functions() -> None:
         else:
             assert "${SocketApi}" not in source
     assert callers.keys() == {"apigateway.amazonaws.com", "events.amazonaws.com"}
-    assert all("${HttpApi}/" in source or "${SocketApi}/" in source for source in callers["apigateway.amazonaws.com"])
+    apis = ("${HttpApi}/", "${BatchApi}/", "${SocketApi}/")
+    assert all(any(api in source for api in apis) for source in callers["apigateway.amazonaws.com"])
     ticks = ("SweepFunctionTick", "SettleFunctionTick", "RemindFunctionTick")
     assert all(any(tick in source for tick in ticks) for source in callers["events.amazonaws.com"])
 

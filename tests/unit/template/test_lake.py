@@ -17,7 +17,7 @@ def bucket() -> Any:
 
 
 def test_the_archive_outlives_its_stack_and_mistakes() -> None:
-    assert bucket()["DeletionPolicy"] == bucket()["UpdateReplacePolicy"] == "Retain"
+    assert (bucket()["DeletionPolicy"], bucket()["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
     assert bucket()["Properties"]["VersioningConfiguration"] == {"Status": "Enabled"}
 
 

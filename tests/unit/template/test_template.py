@@ -91,15 +91,28 @@ def parameters_in(value: Any) -> Iterator[str]:
 
 @pytest.mark.parametrize("name", LASTING)
 def test_a_table_survives_mistakes(name: str) -> None:
-    properties = table(name)["Properties"]
-    assert table(name)["DeletionPolicy"] == table(name)["UpdateReplacePolicy"] == "Retain"
-    assert properties["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
-    assert properties["DeletionProtectionEnabled"] == {"Fn::If": ["ProtectsTables", True, False]}
+    assert table(name)["Properties"]["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
 
 
-def test_tables_are_protected_unless_a_deployment_says_otherwise() -> None:
-    assert template()["Parameters"]["DeletionProtection"]["Default"] == "true"
-    assert template()["Conditions"]["ProtectsTables"] == {"Fn::Equals": [{"Ref": "DeletionProtection"}, "true"]}
+@pytest.mark.parametrize("name", [*LASTING, "ArchiveBucket", *sorted(of_type("AWS::SecretsManager::Secret"))])
+def test_facts_and_what_opens_them_stay_when_their_stack_goes(name: str) -> None:
+    """A first deployment that fails takes back what it made; else every retry would meet names that are taken."""
+    resource = template()["Resources"][name]
+    assert (resource["DeletionPolicy"], resource["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_no_table_is_protected_by_the_template(name: str) -> None:
+    """Protected from its creation on, a table blocks the rollback of a first deployment. `make deploy` protects it."""
+    assert "DeletionProtectionEnabled" not in table(name)["Properties"]
+
+
+@pytest.mark.parametrize(("api", "stage"), [("HttpApi", "HttpStage"), ("SocketApi", "SocketStage")])
+def test_a_stage_is_made_after_all_its_routes(api: str, stage: str) -> None:
+    """It deploys itself: made earlier, it would be deployed again for each of them."""
+    routes = of_type("AWS::ApiGatewayV2::Route")
+    own = [name for name, route in routes.items() if route["Properties"]["ApiId"] == {"Ref": api}]
+    assert sorted(template()["Resources"][stage]["DependsOn"]) == sorted(own)
 
 
 @pytest.mark.parametrize("name", TABLES)

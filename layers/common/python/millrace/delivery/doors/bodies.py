@@ -13,7 +13,10 @@ MOST_SENT = 4 * 1024 * 1024
 MOST_UNPACKED = 8 * 1024 * 1024
 CHUNK = 64 * 1024
 AS_BYTES = ("application/octet-stream", "application/gzip")
+ENCODINGS = ("", "identity", "gzip", "x-gzip")
 GZIP = 16 + zlib.MAX_WBITS
+MAGIC = b"\x1f\x8b"
+"""How gzip begins, and no JSON does."""
 
 
 class UnsupportedEncoding(BadRequest):
@@ -26,20 +29,24 @@ def json_of(request: Request) -> Any:
     """
     The body as strict JSON, plain or gzipped.
 
-    A gateway may hand on a compressed body as text if it is called JSON, which damages it; as bytes it gets through.
+    Whether it is compressed is seen by its first bytes: a gateway may have unpacked it and left the header, or the
+    other way round.
     """
     encoding = request.header("content-encoding").strip().lower()
-    if encoding not in ("", "identity", "gzip"):
+    if encoding not in ENCODINGS:
         raise UnsupportedEncoding("Send the body plain or gzipped.", field="content-encoding")
-    if encoding == "gzip" and not request.is_binary:
-        rule = "The gateway has damaged the compressed body: send it as application/octet-stream, or plain."
+    says_packed = encoding.endswith("gzip")
+    if not request.is_binary and str(request.event.get("body") or "").startswith("\x1f"):
+        rule = "A gateway has damaged the compressed body: send it as application/octet-stream, or plain."
         raise UnsupportedEncoding(rule, field="content-encoding")
-    if encoding != "gzip" or request.header("content-type").strip().lower() not in AS_BYTES:
-        request.require_json()
     sent = request.body()
-    if len(sent) > MOST_SENT:
-        raise TooLarge("The body is larger than the limit.", field="body", max_bytes=MOST_SENT, actual_bytes=len(sent))
-    return strict_json.parse(unpacked(sent) if encoding == "gzip" else sent, MOST_UNPACKED)
+    is_packed = sent.startswith(MAGIC)
+    if not (is_packed or says_packed) or request.header("content-type").strip().lower() not in AS_BYTES:
+        request.require_json()
+    most = MOST_UNPACKED if says_packed and not is_packed else MOST_SENT
+    if len(sent) > most:
+        raise TooLarge("The body is larger than the limit.", field="body", max_bytes=most, actual_bytes=len(sent))
+    return strict_json.parse(unpacked(sent) if is_packed else sent, MOST_UNPACKED)
 
 
 def unpacked(sent: bytes) -> bytes:
