@@ -73,11 +73,12 @@ coverage: $(READY) ## measure what the unit and contract tests reach; pages in b
 		--cov-report=html:build/coverage $(ARGS) tests/unit tests/contract
 
 .PHONY: lint
-lint: $(READY) ## ruff, mypy (strict) and the import rules
+lint: $(READY) $(SAM_READY) ## ruff, mypy (strict), the import rules and the scan of the templates
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(SAM_VENV)/bin/cfn-lint
 
 .PHONY: format
 format: $(READY) ## let ruff format the code and fix what it can

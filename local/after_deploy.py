@@ -14,6 +14,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import CalledProcessError
 from typing import TYPE_CHECKING
 
 import boto3
@@ -87,12 +88,12 @@ def _named_by_aliases(functions: LambdaClient, name: str) -> Iterator[str]:
 def put_jobs(account: Account, stack: str) -> str:
     """Returns the address of the jobs' code."""
     bucket = account.resources(stack, "AWS::S3::Bucket")["ArchiveBucket"]
-    for path in jobs.build():
+    for path in (*jobs.build(), *jobs.wheels()):
         account.s3.upload_file(str(path), bucket, f"jobs/{path.name}")
     return f"s3://{bucket}/jobs/"
 
 
-def told_to_sam(option: str, words: str, config: Path) -> str | None:
+def option_of_sam(option: str, words: str, config: Path) -> str | None:
     """An option of `sam deploy` such as `stack-name`: from its arguments, else from its configuration file."""
     if given := _argument(option, words):
         return given
@@ -131,10 +132,10 @@ def main() -> int:
     parser.add_argument("--stack", help="the deployed CloudFormation stack; by default the one that sam deployed")
     asked = parser.parse_args()
 
-    def told(option: str) -> str | None:
-        return told_to_sam(option, os.environ.get("SAM_ARGS", ""), ROOT / "samconfig.toml")
+    def option(name: str) -> str | None:
+        return option_of_sam(name, os.environ.get("SAM_ARGS", ""), ROOT / "samconfig.toml")
 
-    stack = asked.stack or told("stack-name")
+    stack = asked.stack or option("stack-name")
     if not stack:
         print(
             "Which stack was deployed? Neither ARGS nor samconfig.toml names one.\n"
@@ -143,13 +144,13 @@ def main() -> int:
         )
         return 1
     try:
-        account = account_of(boto3.Session(region_name=told("region"), profile_name=told("profile")))
+        account = account_of(boto3.Session(region_name=option("region"), profile_name=option("profile")))
         for table in protect(account, stack):
             print(f"{table} is protected against deletion")
         print(f"the jobs' code is in {put_jobs(account, stack)}")
         for version in remove_old_versions(account, stack):
             print(f"{version} is removed: no alias names it")
-    except (BotoCoreError, ClientError, KeyError) as error:
+    except (BotoCoreError, ClientError, KeyError, CalledProcessError) as error:
         print(
             f"{stack} is deployed, but not everything after it could be done: {error!r}\n"
             f"Repeat it as soon as that is mended: make after-deploy ARGS='--stack {stack}'",

@@ -26,6 +26,8 @@ def alarms(hub: HubNames) -> list[Alarm]:
 
 
 def stack(hub: HubNames) -> dict[str, Any]:
+    """A new version of a function is taken back when the alarm of its errors goes off: these are handed out."""
+    errors = [alarm for name in hub.functions for alarm in table.of_function(name) if alarm.kind == table.ERRORS]
     return {
         "AWSTemplateFormatVersion": "2010-09-09",
         "Description": "Millrace's alarms and its dashboard.",
@@ -47,7 +49,10 @@ def stack(hub: HubNames) -> dict[str, Any]:
             **{alarm.logical_id: alarm.resource() for alarm in alarms(hub)},
             "Dashboard": dashboard.resource(hub),
         },
-        "Outputs": {"DashboardName": {"Value": {"Ref": "Dashboard"}}},
+        "Outputs": {
+            "DashboardName": {"Value": {"Ref": "Dashboard"}},
+            **{alarm.logical_id: {"Value": {"Ref": alarm.logical_id}} for alarm in errors},
+        },
     }
 
 

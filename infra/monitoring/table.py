@@ -252,6 +252,13 @@ QUEUES = (
         f"{READ_ITS_LOG} {NEXT_RUN_REPEATS}",
     ),
     Alarm(
+        dead_letters("jobs"),
+        DEAD_LETTERS,
+        "A run of a Glue job (compact or retain) failed, or takes over an hour.",
+        "The message in the queue names the job and the run; its log groups end in /output and /error. Correct the "
+        "cause, start the job again, then purge the queue. Nothing is lost: a run begins where the last one ended.",
+    ),
+    Alarm(
         dead_letters("settle"),
         DEAD_LETTERS,
         "A run of the function settle failed, and so did its retry.",

@@ -74,12 +74,20 @@ def test_every_table_that_stays_is_protected() -> None:
     assert sorted(KEPT_TABLES) == [name for name in KEPT if name.endswith("Table")]
 
 
+def modules_of(job: str) -> list[dict[str, str]]:
+    arguments = template()["Resources"][job]["Properties"]["DefaultArguments"]
+    modules: list[dict[str, str]] = arguments["--additional-python-modules"]["Fn::Join"][1]
+    return modules
+
+
 def test_the_jobs_code_is_put_into_the_bucket(account: Account) -> None:
     account.cloudformation.create_stack(StackName="jobs", TemplateBody=facts())
     account.cloudformation.get_waiter("stack_create_complete").wait(StackName="jobs", WaiterConfig=PACE)
     bucket = after_deploy.put_jobs(account, "jobs").removeprefix("s3://").partition("/")[0]
     listed = account.s3.list_objects_v2(Bucket=bucket)["Contents"]
-    assert {one["Key"] for one in listed} == {"jobs/millrace.zip", "jobs/compact.py", "jobs/retain.py"}
+    wheels = {module["Fn::Sub"].rpartition("/")[2] for module in modules_of("CompactJob")}
+    names = {"millrace.zip", "compact.py", "retain.py", *wheels}
+    assert {one["Key"] for one in listed} == {f"jobs/{name}" for name in names}
 
 
 def test_versions_that_no_alias_names_are_removed(account: Account) -> None:
@@ -140,4 +148,4 @@ def test_the_stack_is_the_one_that_sam_was_told(
     file = tmp_path / "samconfig.toml"
     if config is not None:
         file.write_text(config)
-    assert after_deploy.told_to_sam("stack-name", words, file) == stack
+    assert after_deploy.option_of_sam("stack-name", words, file) == stack

@@ -84,7 +84,7 @@ def test_the_layer_leaves_out_what_lambda_brings(built: Path) -> None:
 def test_the_layers_binaries_are_for_the_lambda_platform(built: Path) -> None:
     compiled = {path.name for path in (built / "CommonLayer").rglob("*.so")}
     assert compiled
-    assert all("x86_64-linux-gnu" in name or name.endswith(".abi3.so") for name in compiled)
+    assert all("aarch64-linux-gnu" in name or name.endswith(".abi3.so") for name in compiled)
     assert any("cpython-313" in name for name in compiled)
 
 

@@ -131,3 +131,17 @@ def test_ledgers_that_cannot_be_rung_for_come_again_with_their_batch() -> None:
     parts = Recorder(frozenset({"rest"}), takes_ms=SLICE_MS)
     told = parts.fan_out()(LOUD[:2], grown=True)
     assert [(failure.step, failure.subject) for failure in told.found] == [("rest", "")]
+
+
+@pytest.mark.parametrize("failing", [frozenset(), frozenset({"sync"})])
+def test_a_fan_out_that_rings_for_itself_comes_to_an_end(failing: frozenset[str]) -> None:
+    """Lambda would end such a loop by itself, and is told not to: every round serves a ledger, whatever comes of it."""
+    recorder = Recorder(failing=failing, takes_ms=SLICE_MS)
+    left, rounds = [Ledger.of("sync", "t", f"p{number}") for number in range(40)], 0
+    while left:
+        recorder.done.clear()
+        recorder.fan_out()(left, grown=True)
+        rung = [name for step, names in recorder.done if step == "rest" for name in names]
+        assert len(rung) < len(left)
+        left, rounds = [ledger for ledger in left if ledger.name in rung], rounds + 1
+    assert rounds <= 40

@@ -275,7 +275,7 @@ def references(value: Any) -> Iterator[str]:
 def test_every_function_has_a_role_of_its_own() -> None:
     roles = [role_of(function) for function in [*functions(), *JOBS]]
     assert len(set(roles)) == len(roles)
-    assert set(roles) == set(of_type("AWS::IAM::Role"))
+    assert set(roles) == set(of_type("AWS::IAM::Role")) - {"CanaryRole"}
 
 
 def test_this_file_lists_every_function() -> None:
@@ -288,17 +288,19 @@ def test_a_function_may_do_exactly_what_it_needs(function: str) -> None:
 
 
 def test_roles_are_the_only_source_of_rights() -> None:
+    """But for the account's own key, which every role may use through the services that keep the hub's data."""
     assert not of_type("AWS::IAM::Policy")
-    assert not of_type("AWS::IAM::ManagedPolicy")
-    for role in of_type("AWS::IAM::Role").values():
-        assert role["Properties"].keys() == {"AssumeRolePolicyDocument", "Policies"}
+    assert of_type("AWS::IAM::ManagedPolicy").keys() == {"KeyPolicy"}
+    for name, role in of_type("AWS::IAM::Role").items():
+        rights_in = "ManagedPolicyArns" if name == "CanaryRole" else "Policies"
+        assert role["Properties"].keys() == {"PermissionsBoundary", "AssumeRolePolicyDocument", rights_in}
 
 
 def test_only_lambda_may_take_a_functions_role_and_only_glue_a_jobs() -> None:
     of_jobs = {role_of(job) for job in JOBS}
     for name, role in of_type("AWS::IAM::Role").items():
         (statement,) = role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
-        service = "glue" if name in of_jobs else "lambda"
+        service = "glue" if name in of_jobs else "codedeploy" if name == "CanaryRole" else "lambda"
         assert statement["Principal"] == {"Service": f"{service}.amazonaws.com"}
         assert statement["Action"] == "sts:AssumeRole"
 
@@ -306,13 +308,14 @@ def test_only_lambda_may_take_a_functions_role_and_only_glue_a_jobs() -> None:
 def test_a_job_may_do_exactly_what_it_needs() -> None:
     """C8: compaction reads the archive and writes tables; only retention removes from it, and empties pages."""
     everything = {"ArchiveBucket.Arn": {"s3:ListBucket", "s3:GetBucketLocation"}, "ArchiveBucket *": {"s3:GetObject"}}
-    write = {"s3:PutObject", "s3:DeleteObject"}
+    write = {"s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"}
     metrics = {"*": {"cloudwatch:PutMetricData"}}
     compact = {**everything, **metrics, "ArchiveBucket lake/": write, "ArchiveBucket temporary/": write}
-    assert job_rights("CompactJob") == {**compact, "CompactLogs.Arn": WRITE_LOGS}
+    assert job_rights("CompactJob") == {**compact, "CompactOutput.Arn": WRITE_LOGS, "CompactErrors.Arn": WRITE_LOGS}
     assert job_rights("RetainJob") == {
         **compact,
-        "RetainLogs.Arn": WRITE_LOGS,
+        "RetainOutput.Arn": WRITE_LOGS,
+        "RetainErrors.Arn": WRITE_LOGS,
         "ArchiveBucket ledger/": write,
         "ArchiveBucket retention/": write,
         "LogTable.Arn": dynamodb("Query", "PutItem"),
@@ -455,7 +458,13 @@ def test_only_the_apis_and_the_schedules_may_call_functions() -> None:
 
 
 def test_queues_grant_nothing_to_strangers() -> None:
-    assert not of_type("AWS::SQS::QueuePolicy")
+    """But for EventBridge, which tells of the hub's own jobs, and is known by its rules."""
+    (policy,) = of_type("AWS::SQS::QueuePolicy").values()
+    assert policy["Properties"]["Queues"] == [{"Ref": "JobFailures"}]
+    (statement,) = policy["Properties"]["PolicyDocument"]["Statement"]
+    assert (statement["Principal"], statement["Action"]) == ({"Service": "events.amazonaws.com"}, "sqs:SendMessage")
+    rules = statement["Condition"]["ArnEquals"]["aws:SourceArn"]
+    assert {attribute(rule) for rule in rules} == {"JobFailed.Arn", "JobLate.Arn"}
 
 
 def test_names_start_with_the_stacks_so_that_two_hubs_fit_in_one_account() -> None:

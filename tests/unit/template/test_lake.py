@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from local.jobs import pinned_wheels
 from tests.support.translated import ROOT, named, of_type, template
 
 JOBS = of_type("AWS::Glue::Job")
@@ -29,7 +30,13 @@ def test_nothing_current_in_the_archive_expires() -> None:
 def test_the_archive_is_encrypted_and_nobody_elses() -> None:
     properties = bucket()["Properties"]
     (rule,) = properties["BucketEncryption"]["ServerSideEncryptionConfiguration"]
-    assert rule["ServerSideEncryptionByDefault"]["SSEAlgorithm"] == "AES256"
+    condition, with_key, without = rule["Fn::If"]
+    assert condition == "HasKey"
+    assert with_key["ServerSideEncryptionByDefault"] == {
+        "SSEAlgorithm": "aws:kms",
+        "KMSMasterKeyID": {"Ref": "KmsKeyArn"},
+    }
+    assert without["ServerSideEncryptionByDefault"] == {"SSEAlgorithm": "AES256"}
     assert set(properties["PublicAccessBlockConfiguration"].values()) == {True}
     assert len(properties["PublicAccessBlockConfiguration"]) == 4
     assert properties["OwnershipControls"] == {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]}
@@ -53,8 +60,15 @@ def test_a_job_runs_on_glue_5_1_from_the_bucket_without_bookmarks(job: str) -> N
     assert named(properties["Command"]["ScriptLocation"]) == f"s3://${{ArchiveBucket}}/jobs/{name}.py"
     arguments = properties["DefaultArguments"]
     assert named(arguments["--extra-py-files"]) == "s3://${ArchiveBucket}/jobs/millrace.zip"
-    pinned = [line.removesuffix(" \\") for line in (ROOT / "requirements/runtime.txt").read_text().splitlines()]
-    assert arguments["--additional-python-modules"] in pinned
+    separator, modules = arguments["--additional-python-modules"]["Fn::Join"]
+    wheels = [named(module).removeprefix("s3://${ArchiveBucket}/jobs/") for module in modules]
+    assert separator == ","
+    pinned = list(pinned_wheels((ROOT / "requirements/runtime.txt").read_text()))
+    assert ["-".join(wheel.split("-")[:2]) for wheel in wheels] == pinned, "as `make deploy` puts them there"
+    assert arguments["--python-modules-installer-option"] == "--no-index"
+    prefix = named(arguments["--custom-logGroup-prefix"])
+    groups = {named(group["Properties"]["LogGroupName"]) for group in of_type("AWS::Logs::LogGroup").values()}
+    assert {f"{prefix}/output", f"{prefix}/error"} <= groups
     assert arguments["--job-bookmark-option"] == "job-bookmark-disable"
     assert named(arguments["--store"]) == "s3://${ArchiveBucket}"
     assert properties["ExecutionProperty"] == {"MaxConcurrentRuns": 1}
@@ -63,7 +77,8 @@ def test_a_job_runs_on_glue_5_1_from_the_bucket_without_bookmarks(job: str) -> N
 
 def test_no_job_starts_by_itself_unless_a_deployment_says_so() -> None:
     assert template()["Parameters"]["RunJobs"]["Default"] == "false"
-    assert template()["Conditions"]["RunsJobs"] == {"Fn::Equals": [{"Ref": "RunJobs"}, "true"]}
+    asked = {"Fn::Equals": [{"Ref": "RunJobs"}, "true"]}
+    assert template()["Conditions"]["RunsJobs"] == {"Fn::And": [{"Condition": "HasJobs"}, asked]}
     triggers = of_type("AWS::Glue::Trigger")
     assert len(triggers) == len(JOBS)
     assert {trigger["Condition"] for trigger in triggers.values()} == {"RunsJobs"}

@@ -117,7 +117,9 @@ def test_a_stage_is_made_after_all_its_routes(api: str, stage: str) -> None:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_is_encrypted_and_paid_by_use(name: str) -> None:
-    assert table(name)["Properties"]["SSESpecification"] == {"SSEEnabled": True}
+    """By a key that AWS owns, which costs nothing, or by the account's own."""
+    own = {"SSEEnabled": True, "SSEType": "KMS", "KMSMasterKeyId": {"Ref": "KmsKeyArn"}}
+    assert table(name)["Properties"]["SSESpecification"] == {"Fn::If": ["HasKey", own, {"Ref": "AWS::NoValue"}]}
     assert table(name)["Properties"]["BillingMode"] == "PAY_PER_REQUEST"
 
 
