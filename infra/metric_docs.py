@@ -12,7 +12,7 @@ HEAD = """# Metrics
 
 Generated from `layers/common/python/millrace/ledger/domain/metrics.py` by `make generated`; do not edit.
 
-The hub counts in CloudWatch's embedded metric format, in the namespace `Millrace`. A metric has the dimension
+The hub counts in CloudWatch's embedded metric format, in the namespace `Millrace/STACK`. A metric has the dimension
 `service` (the function), `contract` (whose events they are) where that is known, and for deliveries `status`
 (the state that the attempt left: `success`, `duplicate`, `pending`, `rejected`, `transient`, `terminal_failed`).
 

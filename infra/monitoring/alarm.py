@@ -51,7 +51,7 @@ class Alarm:
             "Properties": {
                 "AlarmName": {"Fn::Sub": f"${{Hub}}-{self.name}"},
                 "AlarmDescription": f"{self.wrong} {self.do}",
-                "Namespace": self.thing.namespace,
+                "Namespace": _value(self.thing.namespace),
                 "MetricName": str(self.kind.metric),
                 "Dimensions": [{"Name": name, "Value": _value(text)} for name, text in self.thing.dimensions.items()],
                 "Statistic": self.kind.statistic,

@@ -9,7 +9,7 @@ from typing import Any
 
 from infra.monitoring.hub import HubNames
 from infra.monitoring.table import DEAD_LETTERS, LAG, QUEUE_LAG, watched_by
-from infra.monitoring.things import BATCH_API, HTTP_API, SOCKET_API, Thing, function, table
+from infra.monitoring.things import BATCH_API, HTTP_API, OWN, SOCKET_API, Thing, function, table
 from millrace.ledger.domain.metrics import Metric
 
 COLUMNS = 24
@@ -82,7 +82,7 @@ def _line(thing: Thing, metric: str) -> Series:
 def _counted(name: str, metrics: Iterable[Metric]) -> list[Series]:
     """What the hub counts itself, whatever its dimensions."""
     names = " OR ".join(metrics)
-    return [[{"expression": f"SEARCH('Namespace=Millrace MetricName=({names})', 'Sum', 60)", "id": name}]]
+    return [[{"expression": f"SEARCH('Namespace=\"{OWN}\" MetricName=({names})', 'Sum', 60)", "id": name}]]
 
 
 def _placed(widgets: Iterable[Widget]) -> Iterator[dict[str, Any]]:

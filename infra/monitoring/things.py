@@ -36,11 +36,13 @@ HTTP_API = Thing("http", "AWS/ApiGateway", {"ApiId": "${HttpApiId}"})
 BATCH_API = Thing("batch", "AWS/ApiGateway", {"ApiName": "${Hub}-batch"})
 SOCKET_API = Thing("socket", "AWS/ApiGateway", {"ApiId": "${SocketApiId}"})
 
-# The hub counts these itself.
-ARCHIVE = Thing("archive", "Millrace", {"service": "archive"})
-DRAIN = Thing("drain", "Millrace", {"contract": "delivery", "service": "deliver"})
+# The hub counts these itself, in a namespace of its own.
+OWN = "Millrace/${Hub}"
+
+ARCHIVE = Thing("archive", OWN, {"service": "archive"})
+DRAIN = Thing("drain", OWN, {"contract": "delivery", "service": "deliver"})
 
 
 def writer(contract: str, service: str) -> Thing:
     """A function that commits events of a contract, as the hub counts what it does."""
-    return Thing(service, "Millrace", {"contract": contract, "service": service})
+    return Thing(service, OWN, {"contract": contract, "service": service})

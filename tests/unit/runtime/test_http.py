@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from millrace.ledger.domain.errors import BadRequest, Contention, Throttled, TooLarge
+from millrace.runtime import observe
 from millrace.runtime.http import Request, Response, endpoint
 
 JSON = {"Content-Type": "application/json; charset=utf-8"}
@@ -102,3 +104,22 @@ def test_an_unknown_query_parameter_is_named() -> None:
     assert call(answer, queryStringParameters={"limit": "1"})["statusCode"] == 200
     refused = call(answer, queryStringParameters={"limt": "1"})
     assert (refused["statusCode"], json.loads(refused["body"])["details"]["field"]) == (400, "limt")
+
+
+@pytest.mark.parametrize("error", [None, BadRequest("no"), RuntimeError("boom")])
+def test_a_request_has_one_id_in_the_answer_in_our_log_and_in_the_gateways(
+    error: Exception | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: list[dict[str, Any]] = []
+    quiet = SimpleNamespace(info=lambda _name, **fields: lines.append(fields), exception=lambda *_, **__: None)
+    monkeypatch.setattr(observe, "logger", lambda: quiet)
+
+    def handle(_request: Request) -> Response:
+        if error:
+            raise error
+        return Response("{}")
+
+    event = {"requestContext": {"requestId": "gateway-1", "http": {"method": "GET"}}, "routeKey": "GET /x"}
+    answer = endpoint(handle)(event, SimpleNamespace(aws_request_id="invocation-1"))
+    assert answer["headers"]["x-request-id"] == "gateway-1"
+    assert [(line["request_id"], line["invocation_id"]) for line in lines] == [("gateway-1", "invocation-1")]

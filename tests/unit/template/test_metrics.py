@@ -6,7 +6,7 @@ import pytest
 
 from infra.metric_docs import files
 from millrace.ledger.domain.metrics import MEANINGS, Metric
-from tests.support.translated import ROOT, monitoring
+from tests.support.translated import ROOT, monitoring, template
 
 
 def test_the_page_of_metrics_is_not_stale() -> None:
@@ -31,8 +31,11 @@ def test_alarms_and_graphs_of_the_hub_name_metrics_that_exist() -> None:
     alarmed = {
         resource["Properties"]["MetricName"]
         for resource in monitoring()["Resources"].values()
-        if resource.get("Properties", {}).get("Namespace") == "Millrace"
+        if resource.get("Properties", {}).get("Namespace") == {"Fn::Sub": "Millrace/${Hub}"}
     }
     assert searched | alarmed <= set(Metric)
+    assert set(re.findall(r'Namespace="([^"]*)" MetricName', text.replace("\\", ""))) == {"Millrace/${Hub}"}
+    own = template()["Resources"]["SubmitFunction"]["Properties"]["Environment"]["Variables"]
+    assert own["POWERTOOLS_METRICS_NAMESPACE"] == {"Fn::Sub": "Millrace/${AWS::StackName}"}, "two hubs count apart"
     assert searched
     assert alarmed

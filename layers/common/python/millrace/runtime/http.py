@@ -51,6 +51,11 @@ class Request:
         context: Mapping[str, Any] = self.event.get("requestContext") or {}
         return context
 
+    @property
+    def id(self) -> str:
+        """As the gateway numbered it; its access log, our log line and the answer have the same."""
+        return str(self._context.get("requestId") or "")
+
     def header(self, name: str) -> str:
         """Header names are case-insensitive, whatever the gateway made of them."""
         headers = self.event.get("headers") or {}
@@ -145,7 +150,8 @@ def endpoint(
                 route=request.route,
                 status=response.status,
                 duration_ms=round((time.perf_counter() - started) * 1000, 1),
-                request_id=getattr(context, "aws_request_id", None),
+                request_id=request.id or None,
+                invocation_id=getattr(context, "aws_request_id", None),
                 **request.noted,
             ),
         )
@@ -171,6 +177,8 @@ def retry_headers(error: MillraceError) -> dict[str, str]:
 
 def _encode(response: Response, request: Request) -> Answer:
     headers = {"content-type": response.content_type, "x-content-type-options": "nosniff", **response.headers}
+    if request.id:
+        headers["x-request-id"] = request.id
     headers |= cors_headers(request)
     return {"statusCode": response.status, "headers": headers, "body": response.body, "isBase64Encoded": False}
 
@@ -184,6 +192,7 @@ def cors_headers(request: Request) -> dict[str, str]:
         "access-control-allow-origin": origin,
         "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE, OPTIONS",
         "access-control-allow-headers": "authorization, content-type",
+        "access-control-expose-headers": "retry-after, x-request-id",
         "access-control-max-age": "600",
         "vary": "origin",
     }
