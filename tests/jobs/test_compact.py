@@ -64,6 +64,30 @@ def test_a_published_row_is_never_replaced_and_a_late_object_is_never_skipped(la
     assert rows["b"]["archive_object"] == late
 
 
+def test_of_one_key_the_lowest_position_wins_then_the_first_object_then_the_earliest_time(lake: Lake) -> None:
+    """C4: a clock that is wrong does not count where there are positions, nor where objects sort."""
+    early, late = "2026-02-01T00:00:00Z", "2026-02-02T00:00:00Z"
+    first, second = 1_770_000_000_000, 1_770_000_001_000
+    lake.archive(
+        [
+            line(ORDERS, "by position", 3, occurred_at=late, payload="wins", committed_at=second),
+            line(ORDERS, "by object", occurred_at=early, payload="loses", committed_at=second),
+        ]
+    )
+    lake.archive(
+        [
+            line(ORDERS, "by position", 4, occurred_at=early, payload="loses", committed_at=first),
+            line(ORDERS, "by object", occurred_at=late, payload="wins", committed_at=first),
+            line(ORDERS, "by time", occurred_at=late, payload="loses", committed_at=first),
+            line(ORDERS, "by time", occurred_at=early, payload="wins", committed_at=first),
+        ]
+    )
+    lake.registry = Registry({"order.placed": Known({1: {}})})
+    lake.compact()
+    rows = {row["idempotency_key"]: json.loads(row["payload"]) for row in lake.table(EVENTS)}
+    assert rows == {"by position": "wins", "by object": "wins", "by time": "wins"}
+
+
 def test_small_segments_are_folded_into_larger_ones_and_nothing_else_changes(lake: Lake) -> None:
     """C6: the number of files follows the logarithm of the number of runs."""
     for number in (1, 2, 3):

@@ -86,6 +86,30 @@ def test_one_sync_at_a_time_and_pages_until_there_are_no_more() -> None:
     run(test())
 
 
+def test_a_client_waits_for_each_page_before_it_asks_for_the_next_and_acknowledges_none() -> None:
+    """S17: nothing comes between a sync and its answer, and nothing but the next sync after it."""
+
+    async def test() -> None:
+        early: list[str | bytes] = []
+
+        async def listen_first(peer: Peer, _: Json, answer: Answer) -> None:
+            with suppress(TimeoutError):
+                early.append(await asyncio.wait_for(peer.connection.recv(), 0.05))
+            await answer()
+
+        async with FakeHub(page_size=2) as hub:
+            for _ in range(5):
+                hub.commit("a")
+            hub.twists["sync"].extend([listen_first] * 3)
+            async with live(hub) as client:
+                assert await positions(client, 5) == [1, 2, 3, 4, 5]
+            assert early == []
+            assert [message["type"] for message in hub.heard][:4] == ["connect", "sync", "sync", "sync"]
+            assert [sync["since_committed_id"] for sync in hub.payloads("sync")] == [0, 2, 4]
+
+    run(test())
+
+
 def test_the_cursor_moves_only_past_what_was_dealt_with(tmp_path: Path) -> None:
     async def test() -> None:
         async with FakeHub() as hub:

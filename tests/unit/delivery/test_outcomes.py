@@ -165,6 +165,17 @@ def test_a_targets_reason_is_read_wherever_it_says_it(name: str) -> None:
         assert answer.results["a"].error == "no such order"
 
 
+@pytest.mark.parametrize("status", [400, 401, 403, 422, 503])
+@pytest.mark.parametrize("name", ["error", "error_message", "message"])
+def test_the_reason_of_a_refusal_as_a_whole_is_kept_too(status: int, name: str) -> None:
+    """D8: whoever looks at the delivery sees why, whether the target named an event or not."""
+    for judged_by in (judge, judge_webhook):
+        answer = judged_by(Response(status, json.dumps({name: "the token\nis for another team"}).encode()), ["a"], 0)
+        assert answer.outcome.error == f"answered {status}: the token is for another team"
+        for body in (b"", b"<html>no</html>", b"[]", b"{}", b'{"error": 5}', b'{"error": ""}'):
+            assert judged_by(Response(status, body), ["a"], 0).outcome.error == f"answered {status}"
+
+
 def test_what_is_terminal_for_the_target_is_so_at_once_and_holds_up_nothing() -> None:
     """D8"""
     outcome = judge(ok({"event_id": "a", "status": "terminal_failed", "error": "never"}), ["a"], 0).results["a"]

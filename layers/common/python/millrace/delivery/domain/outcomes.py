@@ -84,7 +84,7 @@ def judge_webhook(response: Response, ids: Collection[str], now_ms: int) -> Answ
     if 200 <= response.status < 300:
         return Answer(Verdict.RESULTS, {id_: Outcome(Status.SUCCESS) for id_ in ids})
     if response.status == 400:
-        return Answer(Verdict.SPLIT, outcome=Outcome(Status.REJECTED, "answered 400"))
+        return Answer(Verdict.SPLIT, outcome=Outcome(Status.REJECTED, _said(response, _parsed(response.body))))
     return _refused(response, now_ms)
 
 
@@ -108,6 +108,8 @@ def _refused(response: Response, now_ms: int) -> Answer:
         return Answer(Verdict.GONE, outcome=Outcome(Status.TRANSIENT, f"{reason}: gone"))
     if 300 <= response.status < 400:
         reason += ": a redirect, which is not followed"
+    else:
+        reason = _said(response, _parsed(response.body))
     return held(reason, retry_after_ms(response.retry_after, now_ms))
 
 
@@ -127,7 +129,7 @@ def _bad_request(response: Response, ids: Collection[str]) -> Answer:
         return Answer(Verdict.RESULTS, outcomes)
     if outcomes:
         return Answer(Verdict.PARTLY, outcomes)
-    return Answer(Verdict.SPLIT, outcome=Outcome(Status.REJECTED, "answered 400"))
+    return Answer(Verdict.SPLIT, outcome=Outcome(Status.REJECTED, _said(response, body)))
 
 
 def _parsed(body: bytes) -> Any:
@@ -174,8 +176,17 @@ def _outcome(result: Mapping[str, Any], default: Status | None) -> Outcome:
         status = default
     if status is None:
         return Outcome(Status.TRANSIENT, "answered with an unknown status")
-    why = next((result[name] for name in REASONS if result.get(name) is not None), None)
-    return Outcome(status, "" if status is Status.SUCCESS else _text(why))
+    return Outcome(status, "" if status is Status.SUCCESS else _reason(result))
+
+
+def _said(response: Response, body: Any) -> str:
+    """The status of a request that was refused as a whole, with the target's reason where it gives one."""
+    why = _reason(body) if isinstance(body, dict) else ""
+    return f"answered {response.status}: {why}" if why else f"answered {response.status}"
+
+
+def _reason(told: Mapping[str, Any]) -> str:
+    return _text(next((told[name] for name in REASONS if told.get(name) is not None), None))
 
 
 def _text(error: Any) -> str:
