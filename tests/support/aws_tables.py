@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
-from samtranslator.yaml_helper import yaml_parse
+
+from infra import cloudformation
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -47,7 +48,7 @@ def client_for(endpoint: str | None) -> DynamoDBClient:
 
 @cache
 def resources() -> dict[str, Any]:
-    stated: dict[str, Any] = yaml_parse(TEMPLATE.read_text())["Resources"]
+    stated: dict[str, Any] = cloudformation.parse(TEMPLATE.read_text())["Resources"]
     return stated
 
 
