@@ -35,7 +35,13 @@ class AwsTables:
     waiting: str
 
 
+@cache
 def client_for(endpoint: str | None) -> DynamoDBClient:
+    """One for all tests: making it takes longer than most calls with it."""
+    return new_client(endpoint)
+
+
+def new_client(endpoint: str | None) -> DynamoDBClient:
     return boto3.client(
         "dynamodb",
         endpoint_url=endpoint,
