@@ -11,6 +11,7 @@ import pytest
 from local.emulator import emulator, free_port
 
 pytest_plugins = [
+    "tests.support.aws_models",
     "tests.support.leaks",
     "tests.support.quick",
     "tests.support.run_again",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from samtranslator.yaml_helper import yaml_parse
+from infra import cloudformation
 
 TEMPLATE = Path(__file__).parents[2] / "template.yaml"
 
@@ -19,7 +19,7 @@ class HubNames:
 
 
 def read_hub() -> HubNames:
-    resources = yaml_parse(TEMPLATE.read_text())["Resources"]
+    resources = cloudformation.parse(TEMPLATE.read_text())["Resources"]
     return HubNames(
         functions=_names(resources, "AWS::Serverless::Function", "FunctionName"),
         tables=_names(resources, "AWS::DynamoDB::Table", "TableName"),

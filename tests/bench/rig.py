@@ -26,7 +26,7 @@ from millrace.live.adapters.dynamodb.subscriptions import DynamoSubscriptions
 from millrace.sync.adapters.dynamodb import DynamoIndex
 from millrace.sync.application.index_partitions import IndexPartitions
 from tests.bench.tally import CountedTogether, Tally
-from tests.support.aws_tables import AwsTables, client_for, create_tables
+from tests.support.aws_tables import AwsTables, create_tables, new_client
 
 ORIGIN = Origin("bench-client")
 
@@ -104,7 +104,7 @@ def _nonce() -> bytes:
 
 
 def rig_at(endpoint: str) -> Rig:
-    tables = create_tables(client_for(endpoint))
+    tables = create_tables(new_client(endpoint))
     roles = {getattr(tables, role): role for role in ("claims", "log", "state", "index", "connections", "delivery")}
     tally = Tally(roles)
     tally.attach(tables.client)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
-from samtranslator.yaml_helper import yaml_parse
+
+from infra import cloudformation
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -34,7 +35,13 @@ class AwsTables:
     waiting: str
 
 
+@cache
 def client_for(endpoint: str | None) -> DynamoDBClient:
+    """One for all tests: making it takes longer than most calls with it."""
+    return new_client(endpoint)
+
+
+def new_client(endpoint: str | None) -> DynamoDBClient:
     return boto3.client(
         "dynamodb",
         endpoint_url=endpoint,
@@ -47,7 +54,7 @@ def client_for(endpoint: str | None) -> DynamoDBClient:
 
 @cache
 def resources() -> dict[str, Any]:
-    stated: dict[str, Any] = yaml_parse(TEMPLATE.read_text())["Resources"]
+    stated: dict[str, Any] = cloudformation.parse(TEMPLATE.read_text())["Resources"]
     return stated
 
 

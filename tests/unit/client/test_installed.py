@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 
 import pytest
 import typer
 
-from millrace_client.commands import installed
+from millrace_client.commands import cli, installed
 from millrace_client.commands.cli import main
 from millrace_client.commands.installed import GROUP, OPERATOR
 
@@ -20,6 +21,13 @@ def told() -> None:
 group = typer.Typer()
 group.command()(told)
 group.command("again")(told)
+
+
+@pytest.fixture(autouse=True)
+def put_together_anew() -> Iterator[None]:
+    cli._built.cache_clear()
+    yield
+    cli._built.cache_clear()
 
 
 @pytest.fixture

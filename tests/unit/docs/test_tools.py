@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import os
 import re
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from infra import cloudformation
 from tests.unit.docs.pages import ROOT, pages
 
-yaml_parse: Any = import_module("samtranslator.yaml_helper").yaml_parse
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 WORKFLOW = ROOT / ".github/workflows/ci.yml"
 
 
 def hooks() -> list[dict[str, Any]]:
-    (repository,) = yaml_parse((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    (repository,) = cloudformation.parse((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
     assert repository["repo"] == "local"
     listed: list[dict[str, Any]] = repository["hooks"]
     return listed
 
 
 def steps() -> list[dict[str, Any]]:
-    (job,) = yaml_parse(WORKFLOW.read_text())["jobs"].values()
+    (job,) = cloudformation.parse(WORKFLOW.read_text())["jobs"].values()
     listed: list[dict[str, Any]] = job["steps"]
     return listed
 

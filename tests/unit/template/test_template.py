@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 import runpy
@@ -287,7 +288,7 @@ def test_a_changed_parameter_publishes_the_functions_that_read_it(function: str)
 
 
 def test_a_new_layer_publishes_the_functions_that_use_it() -> None:
-    source = read("template.yaml")
+    source = copy.deepcopy(read("template.yaml"))
     source["Resources"]["CommonLayer"]["Properties"]["ContentUri"] = "another/"
     before, after = (of_type("AWS::Lambda::Version", t) for t in (template(), translate(source)))
     assert len(before) == len(after) == len(API_FUNCTIONS)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
+from functools import cache
 from typing import Annotated
 
 import typer
@@ -48,11 +50,17 @@ def command() -> typer.Typer:
     return app
 
 
+@cache
+def _built() -> Callable[..., object]:
+    """To put it together takes longer than most commands do."""
+    return typer.main.get_command(command())
+
+
 def main(argv: list[str] | None = None, world: World | None = None) -> int:
     """Run one command; its errors become one line on standard error."""
     arguments = sys.argv[1:] if argv is None else argv
     try:
-        command()(args=arguments, obj=world or World(), prog_name="millrace")
+        _built()(args=arguments, obj=world or World(), prog_name="millrace")
     except ClientError as error:
         if "--json" in arguments:
             print(json.dumps({"error": error.as_json()}))
