@@ -123,7 +123,7 @@ def test_a_message_the_hub_refuses_is_taken_apart_until_the_culprit_is_found() -
 
 
 def test_an_id_that_waits_cannot_be_reused_for_something_else() -> None:
-    with Store() as store:
+    with Store(":memory:") as store:
         outbox = store.outbox("u", "p")
         outbox.add([item("x", n=1)])
         outbox.add([item("x", n=1)])
