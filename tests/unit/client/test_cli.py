@@ -254,6 +254,7 @@ def target(**more: Any) -> dict[str, Any]:
         ({"drain": {"holder": "me", "since_ms": 2_000}}, "drained by me for 7 s"),
         ({"blocked": "network_unavailable", "blocked_detail": "no connection"}, "blocked: no connection"),
         ({"waits_since_ms": 5_000}, "waits for its turn for 4 s"),
+        ({"unsigned": True}, "idle, unsigned"),
         ({"has_due": True, "due": [{"contract": "sync", "scope": "demo"}]}, "due: sync demo"),
     ],
 )

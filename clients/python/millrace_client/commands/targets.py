@@ -44,7 +44,11 @@ def targets(
 
 
 def describe(target: dict[str, Any], now_ms: int) -> str:
-    """What an operator wants to know first."""
+    """What an operator wants to know first, and whether the requests go out unsigned."""
+    return _state(target, now_ms) + (", unsigned" if target.get("unsigned") else "")
+
+
+def _state(target: dict[str, Any], now_ms: int) -> str:
     if target["stuck"]:
         return f"stuck: {target['stuck']}"
     if target["paused"]:
