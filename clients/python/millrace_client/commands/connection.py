@@ -35,7 +35,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Hub:
+class ChosenHub:
     """The hub of one call. `stack`: that hub, if it is the one that runs on this machine."""
 
     url: str
@@ -69,22 +69,22 @@ class World:
     def client(self, url: str, token: str | None = None) -> Client:
         return Client(url, token, transport=self.transport, sleep=self.sleep)
 
-    def hub(self, asked: Asked) -> Hub:
+    def hub(self, asked: Asked) -> ChosenHub:
         """Nothing is sent to any hub. Raises `Usage` if settings disagree, `NoHub` if there is none."""
         resolved = self.resolved(asked)
         url = resolved.resolved_server_url
         if url is None:
             stack = local_stack.required("name one with --url and --token, or set [sync].server_url")
-            return Hub(normal(stack.http_url, "http_url"), asked.token, stack)
+            return ChosenHub(normal(stack.http_url, "http_url"), asked.token, stack)
         running = _running()
         if running is None or _is(running, url):
-            return Hub(url, asked.token, running)
+            return ChosenHub(url, asked.token, running)
         if resolved.override_mode != "process_override":
             raise Usage(
                 f"The server is {url}, but a hub runs in this folder too, {running.http_url}. "
                 "Say with --url which of them is meant."
             )
-        return Hub(url, asked.token, None)
+        return ChosenHub(url, asked.token, None)
 
     def resolved(self, asked: Asked) -> ResolvedSyncTarget:
         """The server that the call, the configuration and the environment name; none, if none of them does."""

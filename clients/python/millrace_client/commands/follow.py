@@ -13,7 +13,7 @@ import typer
 from rich.text import Text
 
 from millrace_client import local_stack
-from millrace_client.commands.connection import Asked, Hub, World
+from millrace_client.commands.connection import Asked, ChosenHub, World
 from millrace_client.commands.journal_options import Home, Override
 from millrace_client.commands.options import JsonOutput, Project, Token, Url
 from millrace_client.commands.output import err, out
@@ -63,7 +63,7 @@ def follow(
 ) -> None:
     """Print what was committed and then what is being committed, in order, until Ctrl-C; with --json one a line."""
     hub = _hub(ctx.obj, Asked(url, token, override, home), ws_url)
-    live = Live(hub.url, project, hub.bearer(project), store=store or ":memory:", on_status=_show_status)
+    live = Live(hub.url, project, hub.token or hub.bearer(project), store=store or ":memory:", on_status=_show_status)
     seen: list[int] = []
     with suppress(KeyboardInterrupt):
         asyncio.run(_follow(live, Wanted(partition, since, count, resync, as_json), seen))
@@ -110,7 +110,7 @@ def _show_status(status: Status) -> None:
     err.print(text, style=STYLES.get(status.state, "dim"), markup=False)
 
 
-def _hub(world: World, asked: Asked, ws_url: str | None) -> Hub:
+def _hub(world: World, asked: Asked, ws_url: str | None) -> ChosenHub:
     """The hub of this call, with its WebSocket's address for its own. Raises `Usage`."""
     if ws_url is not None:
         return _at(ws_url, asked)
@@ -130,10 +130,10 @@ def _hub(world: World, asked: Asked, ws_url: str | None) -> Hub:
     return replace(hub, url=address)
 
 
-def _at(ws_url: str, asked: Asked) -> Hub:
+def _at(ws_url: str, asked: Asked) -> ChosenHub:
     """Whoever names the WebSocket alone needs a token, unless it is that of the local hub."""
     stack = None if asked.token else local_stack.find()
-    return Hub(ws_url, asked.token, stack if stack and _same(stack.websocket_url or "", ws_url) else None)
+    return ChosenHub(ws_url, asked.token, stack if stack and _same(stack.websocket_url or "", ws_url) else None)
 
 
 def _told_by(world: World, url: str) -> str | None:
