@@ -192,6 +192,16 @@ def test_a_stack_file_that_was_left_behind_is_no_other_server(
     assert machine.reached == {CONFIGURED}
 
 
+@pytest.mark.parametrize("address", ["nowhere", 1, None])
+@pytest.mark.usefixtures("local_hub")
+def test_a_stack_file_with_an_address_that_is_none_is_told_in_one_line(machine: Machine, address: object) -> None:
+    file = machine.home.parent / ".local" / "stack.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"http_url": address}))
+    machine.configure("")
+    assert machine.run("health") == 2
+    assert "stack.json cannot be read" in machine.said
+
+
 def test_follow_asks_the_hub_that_is_resolved_where_its_websocket_is(machine: Machine) -> None:
     async def test() -> None:
         async with FakeHub() as hub:

@@ -75,9 +75,9 @@ class World:
         url = resolved.resolved_server_url
         if url is None:
             stack = local_stack.required("name one with --url and --token, or set [sync].server_url")
-            return ChosenHub(normal(stack.http_url, "http_url"), asked.token, stack)
+            return ChosenHub(_address(stack), asked.token, stack)
         running = _running()
-        if running is None or _is(running, url):
+        if running is None or _address(running) == url:
             return ChosenHub(url, asked.token, running)
         if resolved.override_mode != "process_override":
             raise Usage(
@@ -114,5 +114,9 @@ def _running() -> LocalStack | None:
         return None
 
 
-def _is(stack: LocalStack, url: str) -> bool:
-    return normal(stack.http_url, "http_url") == url
+def _address(stack: LocalStack) -> str:
+    try:
+        return normal(str(stack.http_url), "http_url")
+    except Rejected as error:
+        file = local_stack.STACK_FILE
+        raise NoHub(f"{file} cannot be read: {error.message} Start the hub again with `make run`.") from error
