@@ -130,7 +130,9 @@ def show(running: Stack, console: Console) -> None:
     mine, theirs = sign(Grant("demo", [project]), secret), sign(Grant("stranger", [project], ["other"]), secret)
     console.print(f"Project {project} at {running.http_url}\n")
     with Client(running.http_url, mine) as hub, Client(running.http_url, theirs) as stranger:
-        Story(hub, stranger, project, console, lambda: Live(running.websocket_url or "", project, mine)).tell()
+        Story(
+            hub, stranger, project, console, lambda: Live(running.websocket_url or "", project, mine, store=":memory:")
+        ).tell()
 
 
 @contextmanager

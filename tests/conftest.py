@@ -23,6 +23,16 @@ hypothesis.settings.register_profile("millrace", deadline=None, suppress_health_
 hypothesis.settings.load_profile("millrace")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def nobodys_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No server, token or journal of the person at the machine gets in."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("SPEC_KITTY_SAAS_URL", "MILLRACE_URL", "MILLRACE_WS_URL", "MILLRACE_TOKEN"):
+            patch.delenv(name, raising=False)
+        patch.setenv("MILLRACE_HOME", str(tmp_path_factory.mktemp("home")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """An emulator of these tests' own; or, with MILLRACE_TEST_ENDPOINT, whatever listens there."""

@@ -102,7 +102,10 @@ class TargetRequest(Closed):
     auth_secret: Annotated[str, Field(description=f"Of a target {AUTH}. Never told again.")] = ""
     signing_secret: Annotated[
         str | None,
-        Field(description="`whsec_` and base64. A new one signs at once; the old one goes on beside it for 24 hours."),
+        Field(
+            description="`whsec_` and base64. A new one signs at once; the old one goes on beside it for 24 hours. "
+            "Empty, or never given: requests are not signed."
+        ),
     ] = None
     families: Annotated[
         tuple[str, ...],
@@ -132,6 +135,7 @@ class TargetModel(Closed):
     paused_why: str | None
     has_auth_secret: bool
     signing_secrets: Annotated[int, Field(description="How many sign at present.")]
+    unsigned: Annotated[bool, Field(description="Its requests could be signed, but it has no secret.")]
     revision: int
     created_ms: Milliseconds
     failures_in_a_row: int

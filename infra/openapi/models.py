@@ -131,6 +131,7 @@ class Problem(Closed):
 class Health(Closed):
     status: Literal["ok"]
     version: str
+    websocket_url: Annotated[str, Field(description="Where the hub's WebSocket is.")]
 
 
 MODELS: tuple[type[BaseModel], ...] = (SubmitRequest, SubmitAnswer, SyncRequest, SyncAnswer, Problem, Health)

@@ -30,7 +30,7 @@ class Follower:
     seen: list[Sight] = field(default_factory=list)
 
     async def __call__(self) -> None:
-        async with Live(self.tenant.hub.ws_url, PROJECT, self.tenant.token(), settings=QUICK) as live:
+        async with Live(self.tenant.hub.ws_url, PROJECT, self.tenant.token(), store=":memory:", settings=QUICK) as live:
             async for event in live.follow(limit=200):
                 at = time.monotonic()
                 self.seen.append(Sight(event["committed_id"], event["id"], tenants_in(event), at))
@@ -49,7 +49,7 @@ class SocketWriter:
 
     async def __call__(self, over: threading.Event, gives_up: threading.Event) -> None:
         number = 0
-        async with Live(self.tenant.hub.ws_url, PROJECT, self.tenant.token(), settings=QUICK) as live:
+        async with Live(self.tenant.hub.ws_url, PROJECT, self.tenant.token(), store=":memory:", settings=QUICK) as live:
             while not over.is_set():
                 ids = [f"socket-{number + n}" for n in range(self.rng.randint(1, 2 * self.batch - 1))]
                 number += len(ids)

@@ -343,7 +343,6 @@ def test_no_secret_is_told_or_logged(tenant: Tenant) -> None:
         ("url", {"type": "stub", "url": "https://8.8.8.8/"}),
         ("mode", {"mode": "sometimes"}),
         ("mode", {"mode": "webhook", "type": "teamspace"}),
-        ("signing_secret", {"signing_secret": None}),
         ("signing_secret", {"signing_secret": "whsec_short"}),
         ("auth_secret", {"type": "teamspace"}),
         ("auth_secret", {"auth_secret": "two\r\nlines"}),

@@ -31,7 +31,7 @@ async def submitter(hub: Hub, project: str, number: int, seed: int) -> None:
     rng = random.Random(f"{seed}-{number}")
     mine = [item(f"{number}-{n}", n) for n in range(number, EVENTS, SUBMITTERS)]
     while mine:
-        async with Live(hub.ws_url, project, hub.token(projects=[project]), settings=QUICK) as live:
+        async with Live(hub.ws_url, project, hub.token(projects=[project]), store=":memory:", settings=QUICK) as live:
             some = mine[: rng.randint(1, 4)]
             try:
                 async with asyncio.timeout(rng.choice((0.2, 1, 30))):
@@ -107,13 +107,17 @@ def test_s11_nothing_falls_between_the_last_page_and_the_first_broadcast(stack: 
     project, clients, total = "seamless", 6, 2 * EVENTS
 
     async def writer() -> None:
-        async with Live(stack.ws_url, project, stack.token(projects=[project]), settings=QUICK) as live:
+        async with Live(
+            stack.ws_url, project, stack.token(projects=[project]), store=":memory:", settings=QUICK
+        ) as live:
             for start in range(0, total, 5):
                 await live.submit_many([item(f"e{n}", n) for n in range(start, start + 5)])
 
     async def reader(delay: float) -> list[int]:
         await asyncio.sleep(delay)
-        async with Live(stack.ws_url, project, stack.token(projects=[project]), settings=QUICK) as live:
+        async with Live(
+            stack.ws_url, project, stack.token(projects=[project]), store=":memory:", settings=QUICK
+        ) as live:
             return [event["committed_id"] async for event in live.follow(limit=50, most=total)]
 
     async def run() -> list[list[int]]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import millrace_client as client
 from tests.e2e.conftest import Hub
 from tests.e2e.streams_api import EVERY_ROLE, Runtime, code, error, event, negotiated, numbers, sdk_error
 
@@ -35,6 +37,23 @@ def test_t5_negotiation_fixes_version_capabilities_and_limits(stack: Hub) -> Non
     refused = error(runtime.ask("POST", "/negotiate", json={"supported_contract_versions": [1, 3]}), 409)
     assert refused["machine_code"] == "SDK_CAPABILITY_CONTRACT_INCOMPATIBLE"
     assert refused["details"]["supported_contract_versions"] == [2]
+
+
+def test_t2_the_client_emits_and_reads_extension_events_that_nobody_knows(stack: Hub) -> None:
+    extensions: list[dict[str, Any]] = [
+        {"event_type": "acme.sensor.calibrated", "payload": {"drift": 1.5, "of": [None, {}]}},
+        {"event_type": "ExtensionEvent", "payload": {"extension_event_type": "acme.sensor.moved", "to": "roof"}},
+    ]
+
+    async def read() -> list[dict[str, Any]]:
+        async with client.Runtime(stack.http_url, "extended", stack.token()) as runtime:
+            await runtime.negotiate("desktop-full")
+            stream = runtime.stream("s")
+            await stream.emit([{"source_component": "app", **one} for one in extensions])
+            return [polled.event async for polled in stream.events(follow=False)]
+
+    events = asyncio.run(read())
+    assert [{name: one[name] for name in ("event_type", "payload")} for one in events] == extensions
 
 
 def test_t1_nothing_works_before_negotiation(stack: Hub) -> None:

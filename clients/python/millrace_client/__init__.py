@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         StreamDegraded,
         StreamGapped,
     )
-    from millrace_client.sync.following import CursorAhead, HistoryPruned
+    from millrace_client.sync.cursor_errors import CursorAhead, HistoryPruned
     from millrace_client.sync.http import Client
     from millrace_client.sync.live import Live
     from millrace_client.sync.protocol import Lost, RateLimited
@@ -106,7 +106,7 @@ _HOMES = {
         "StreamDegraded",
         "StreamGapped",
     ),
-    "millrace_client.sync.following": ("CursorAhead", "HistoryPruned"),
+    "millrace_client.sync.cursor_errors": ("CursorAhead", "HistoryPruned"),
     "millrace_client.sync.http": ("Client",),
     "millrace_client.sync.live": ("Live",),
     "millrace_client.sync.protocol": ("Lost", "RateLimited"),

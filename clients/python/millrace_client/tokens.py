@@ -25,6 +25,8 @@ class Grant:
     roles: Sequence[str] = ROLES
     tenant: str | None = None
     seconds: int = TWELVE_HOURS
+    team: str | None = None
+    """Whose journal its events go to; the hub's default is the tenant's."""
 
     def claims(self, now: int) -> dict[str, Any]:
         claims: dict[str, Any] = {
@@ -37,7 +39,8 @@ class Grant:
             "partitions": list(self.partitions),
             "roles": list(self.roles),
         }
-        return claims if self.tenant is None else claims | {"tenant": self.tenant}
+        optional = {"tenant": self.tenant, "team_slug": self.team}
+        return claims | {name: value for name, value in optional.items() if value is not None}
 
 
 def sign(grant: Grant, secret: str, now: int | None = None) -> str:

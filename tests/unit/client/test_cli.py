@@ -12,10 +12,12 @@ import httpx
 import jwt
 import pytest
 
+from millrace.ledger.domain.access import Identity, team_partition
 from millrace_client import local_stack
 from millrace_client.commands import cli
 from millrace_client.commands.connection import World
 from millrace_client.commands.targets import describe
+from millrace_client.sync.cursor_errors import CursorAhead
 from millrace_client.sync.http import Client
 
 URL = "https://hub.example"
@@ -65,8 +67,7 @@ def refusal(status: int, code: str, **headers: str) -> httpx.Response:
 def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """No hub of the machine, and no setting of the person at it, gets in."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("MILLRACE_URL", raising=False)
-    monkeypatch.delenv("MILLRACE_TOKEN", raising=False)
+    monkeypatch.setenv("MILLRACE_HOME", str(tmp_path / "home"))
     return tmp_path
 
 
@@ -166,7 +167,7 @@ def test_a_hub_that_stays_busy_ends_with_1_after_six_tries() -> None:
 def test_a_hub_that_cannot_be_reached_ends_with_3(capsys: pytest.CaptureFixture[str]) -> None:
     hub = StubHub(*[httpx.ConnectError("refused")] * 20)
     assert hub.run(*ONE) == 3
-    assert capsys.readouterr().err == f"Cannot reach {URL}: refused\n"
+    assert capsys.readouterr().err.endswith(f"Cannot reach {URL}: refused\n")
     assert StubHub(httpx.Response(200, text="<html>")).run(*ONE) == 3
 
 
@@ -199,11 +200,10 @@ def page(events: list[int], next_since: int, has_more: bool) -> httpx.Response:
     return httpx.Response(200, json=body | {"sync_to_committed_id": 9, "has_more": has_more, "partitions": ["a"]})
 
 
-def test_pull_hands_the_cycle_from_page_to_page(capsys: pytest.CaptureFixture[str]) -> None:
+def test_pull_hands_the_cycle_from_page_to_page_until_its_end(capsys: pytest.CaptureFixture[str]) -> None:
+    """S17: pages until has_more is false."""
     hub = StubHub(page([3, 4], 4, True), page([8], 9, False))
-    assert (
-        hub.run("pull", "--project", "p", "--partition", "a", "--since", "2", "--limit", "50", "--all", "--json") == 0
-    )
+    assert hub.run("pull", "--project", "p", "--partition", "a", "--since", "2", "--limit", "50", "--json") == 0
     assert hub.bodies == [
         {"since_committed_id": 2, "partitions": ["a"], "limit": 50},
         {"since_committed_id": 4, "partitions": ["a"], "limit": 50, "sync_to_committed_id": 9},
@@ -213,13 +213,91 @@ def test_pull_hands_the_cycle_from_page_to_page(capsys: pytest.CaptureFixture[st
     assert "--since 9; that is all" in output.err
 
 
-def test_pull_reads_one_page_of_the_whole_project_unless_told_otherwise(capsys: pytest.CaptureFixture[str]) -> None:
+def test_pull_reads_one_page_of_the_whole_project_if_it_is_told_to(capsys: pytest.CaptureFixture[str]) -> None:
     hub = StubHub(page([1], 1, True))
-    assert hub.run("pull", "--project", "p") == 0
+    assert hub.run("pull", "--project", "p", "--one-page") == 0
     assert hub.bodies == [{"since_committed_id": 0}]
     output = capsys.readouterr()
     assert "[b]1" in output.out
     assert "--since 1; there is more" in output.err
+
+
+@pytest.mark.parametrize("more", [[], ["--one-page"], ["--json"]])
+def test_pull_refuses_a_position_that_the_hub_has_not_reached_yet(
+    more: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """S17: a cursor from the future; S8 is how the hub shows it."""
+    hub = StubHub(page([], 12, False))
+    assert hub.run("pull", "--project", "p", "--since", "12", *more) == 1
+    output = capsys.readouterr()
+    assert "cursor is at 12, but the hub's newest position is 9" in output.err
+    assert "--resync" in output.err
+    assert "Go on with" not in output.err
+    assert StubHub(page([], 9, False)).run("pull", "--project", "p", "--since", "9", *more) == 0
+
+
+def test_pull_reads_everything_again_if_it_is_told_to(capsys: pytest.CaptureFixture[str]) -> None:
+    """S17: on a future cursor, a full re-sync is offered."""
+    hub = StubHub(page([], 12, False), page([1], 9, False))
+    assert hub.run("pull", "--project", "p", "--since", "12", "--resync", "--json") == 0
+    assert [body["since_committed_id"] for body in hub.bodies] == [12, 0]
+    assert json.loads(capsys.readouterr().out)["committed_id"] == 1
+
+
+def test_a_client_that_pages_is_told_of_a_cursor_ahead() -> None:
+    """S17"""
+    with Client(URL, "T", transport=httpx.MockTransport(StubHub(page([], 12, False)))) as client:
+        with pytest.raises(CursorAhead) as ahead:
+            list(client.pages("p", since=12))
+        assert (ahead.value.cursor, ahead.value.newest) == (12, 9)
+    again = StubHub(page([], 12, False), page([1], 9, False))
+    with Client(URL, "T", transport=httpx.MockTransport(again)) as client:
+        [read] = client.pages("p", since=12, on_future_cursor="resync")
+        assert [event["committed_id"] for event in read["events"]] == [1]
+
+
+def test_pull_says_what_is_no_longer_kept_whichever_page_showed_it(capsys: pytest.CaptureFixture[str]) -> None:
+    first = page([3], 3, True)
+    pruned = httpx.Response(200, json=first.json() | {"pruned_through_committed_id": 2})
+    assert StubHub(pruned, page([8], 9, False)).run("pull", "--project", "p") == 0
+    assert "up to 2 are no longer kept" in capsys.readouterr().err
+
+
+def test_a_store_remembers_how_far_pull_has_read(capsys: pytest.CaptureFixture[str]) -> None:
+    """S17: the cursor moves when a page is printed, and not before."""
+    reading = ["pull", "--project", "p", "--partition", "b", "--partition", "a", "--store", "s.db", "--json"]
+    hub = StubHub(page([3, 4], 4, True), refusal(400, "bad_request"), page([8], 9, False), page([], 9, False))
+    assert hub.run(*reading, "--since", "2") == 1, "it got as far as the second page"
+    assert hub.run(*reading, "--since", "2") == 0
+    assert hub.run(*reading) == 0
+    assert [body["since_committed_id"] for body in hub.bodies] == [2, 4, 4, 9]
+    assert [json.loads(line)["committed_id"] for line in capsys.readouterr().out.splitlines()[:2]] == [3, 4]
+    elsewhere = StubHub(page([1], 9, False))
+    assert elsewhere.run(*reading[:3], "--store", "s.db") == 0
+    assert elsewhere.bodies[0]["since_committed_id"] == 0, "other partitions have a cursor of their own"
+
+
+@pytest.mark.parametrize(
+    "trouble", [httpx.ReadError("lost"), refusal(503, "server_error"), refusal(429, "rate_limited")]
+)
+def test_ids_that_were_made_up_are_kept_if_nobody_knows_whether_the_events_are_committed(
+    trouble: Answer, nowhere: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """S17: a submit without a result is sent again under the same id."""
+    lines = [{"type": "note", "payload": number} for number in range(150)]
+    (nowhere / "events.ndjson").write_text("\n".join(map(json.dumps, lines)))
+    hub = StubHub(httpx.Response(200, json={"results": [{"id": "x", "status": "committed"}] * 100}), *[trouble] * 6)
+    assert hub.run("submit", "--project", "p", "--partition", "a", "--file", "events.ndjson") in (1, 3)
+    [kept] = (nowhere / "home" / "unsent").iterdir()
+    assert f"50 events have no result. They are in {kept}" in capsys.readouterr().err
+    again = StubHub()
+    assert again.run("submit", "--project", "p", "--file", str(kept)) == 0
+    assert again.bodies[0] == hub.bodies[-1]
+
+
+def test_nothing_is_kept_of_a_request_that_the_hub_refused_whole(nowhere: Path) -> None:
+    assert StubHub(refusal(400, "bad_request")).run(*ONE) == 1
+    assert not (nowhere / "home").exists()
 
 
 def test_health_is_asked_once_and_without_a_token(capsys: pytest.CaptureFixture[str]) -> None:
@@ -256,6 +334,7 @@ def target(**more: Any) -> dict[str, Any]:
         ({"drain": {"holder": "me", "since_ms": 2_000}}, "drained by me for 7 s"),
         ({"blocked": "network_unavailable", "blocked_detail": "no connection"}, "blocked: no connection"),
         ({"waits_since_ms": 5_000}, "waits for its turn for 4 s"),
+        ({"unsigned": True}, "idle, unsigned"),
         ({"has_due": True, "due": [{"contract": "sync", "scope": "demo"}]}, "due: sync demo"),
     ],
 )
@@ -278,7 +357,7 @@ def test_targets_shows_how_each_one_fares(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_without_a_hub_the_command_says_how_to_get_one(capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments in (["health"], ONE, ["token", "--client", "c", "--project", "p", "--partition", "*"]):
+    for arguments in (["health"], ONE, ["token", "--client", "c", "--team", "t"]):
         assert cli.main(arguments) == 2
         assert "make run" in capsys.readouterr().err
 
@@ -326,6 +405,30 @@ def test_a_token_is_for_producers_and_consumers_unless_told_otherwise(
     assert answer["claims"]["roles"] == ["producer", "consumer"]
     assert "tenant" not in answer["claims"]
     assert jwt.decode(answer["token"], local_hub, ["HS256"], audience="millrace") == answer["claims"]
+
+
+def test_a_token_of_a_team_opens_its_journal_and_nothing_else(
+    local_hub: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """D2: with a team_slug it passes the gate of a private Teamspace."""
+    assert cli.main(["token", "--client", "laptop", "--team", "acme", "--json"]) == 0
+    claims = json.loads(capsys.readouterr().out)["claims"]
+    assert (claims["team_slug"], claims["partitions"], claims["projects"]) == ("acme", ["team:acme"], [])
+    identity = Identity.of(claims)
+    assert identity.reaches(team_partition("acme"))
+    assert not identity.reaches("orders")
+
+
+@pytest.mark.parametrize(
+    ("partition", "partitions"), [("*", ["*"]), ("orders", ["orders", "team:acme"])], ids=["all", "one"]
+)
+def test_a_teams_token_may_open_projects_too(
+    local_hub: str, partition: str, partitions: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--client", "C", "--team", "acme", "--project", "p", "--partition", partition]
+    assert cli.main(["token", *arguments, "--json"]) == 0
+    claims = json.loads(capsys.readouterr().out)["claims"]
+    assert (claims["projects"], claims["partitions"]) == (["p"], partitions)
 
 
 @pytest.mark.parametrize("ttl", ["", "12", "0h", "h", "-1h", "1w"])
@@ -377,9 +480,17 @@ def test_an_address_or_token_that_cannot_be_one_is_told_at_once(arguments: list[
     assert cli.main([*ONE, *arguments], World(httpx.MockTransport(StubHub()))) == 2
 
 
-@pytest.mark.parametrize("wrong", [["--client", ""], ["--role", "king"], ["--project", ""]])
-def test_a_token_nobody_could_use_is_not_printed(wrong: list[str]) -> None:
+@pytest.mark.parametrize("wrong", [["--client", ""], ["--role", "king"], ["--project", ""], ["--team", ""]])
+def test_a_token_nobody_could_use_is_not_printed(local_hub: str, wrong: list[str]) -> None:
     assert cli.main(["token", "--client", "C", "--project", "p", "--partition", "*", *wrong]) == 2
+
+
+@pytest.mark.parametrize("few", [[], ["--project", "p"], ["--partition", "*"], ["--team", "t", "--project", "p"]])
+def test_a_token_that_opens_nothing_is_not_printed(
+    local_hub: str, few: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["token", "--client", "C", *few]) == 2
+    assert "--partition" in capsys.readouterr().err
 
 
 def test_the_replacement_character_goes_out_escaped() -> None:

@@ -347,6 +347,25 @@ def test_several_targets_at_once_and_a_dead_one_holds_no_other_back(shell: Shell
     assert secret not in json.dumps(shell.json("sync", "status"))
 
 
+def test_an_external_target_needs_no_secret_and_status_says_unsigned(shell: Shell) -> None:
+    """D12"""
+    with local_target(accept) as target:
+        settings = f'[sync]\nallow_loopback = true\n[sync.targets.audit]\ntype = "external"\nurl = "{target.url}"\n'
+        shell.configure(settings)
+        shell.token = None
+        shell.capture("e1")
+        assert shell.json("sync", "now")["targets"][0]["counts"]["success"] == 1
+        [shown] = shell.json("sync", "status", "--check")["delivery_targets"]
+        assert (shown["id"], shown["unsigned"]) == ("audit", True)
+        assert shell.json("sync", "targets")["targets"][0]["unsigned"] is True
+        for command in ("status", "targets"):
+            shell("sync", command)
+            assert "unsigned" in shell.capsys.readouterr().out
+        shell.configure(f'{settings}secrets = ["{new_secret(b"k" * 32)}"]\n')
+        assert shell.json("sync", "status")["delivery_targets"][0]["unsigned"] is False
+    assert "webhook-signature" not in target.requests[0].headers
+
+
 def test_local_only_events_stay_and_discardable_ones_go_only_when_opted_out(shell: Shell, hub: LocalTarget) -> None:
     shell.configure(
         f"""

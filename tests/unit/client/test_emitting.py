@@ -53,6 +53,33 @@ def test_an_event_is_completed_with_what_it_does_not_say_itself() -> None:
     run(test())
 
 
+@pytest.mark.parametrize(
+    "extension",
+    [
+        {"event_type": "acme.sensor.calibrated", "payload": {"drift": 1.5}, "extensions": {"a.b": None}},
+        {"event_type": "ExtensionEvent", "payload": {"extension_event_type": "acme.sensor.moved"}},
+    ],
+    ids=lambda extension: extension["event_type"],
+)
+def test_an_extension_event_of_an_unknown_type_goes_out_as_it_is(extension: Json) -> None:
+    """T2: the client has no list of types."""
+
+    async def test() -> None:
+        hub = FakeStreams()
+        hub.trouble.extend([Lost(), None, Lost()])
+        async with hub.runtime() as runtime:
+            stream = runtime.stream("s 1")
+            assert await stream.emit(extension) == Emitted("id-1", 1, deduped=True), "sent again under the same id"
+            assert await stream.emit([EVENT, extension]) == [
+                Emitted("id-2", 2, deduped=True),
+                Emitted("id-3", 3, deduped=True),
+            ]
+        for emitted in (hub.log[0], hub.log[2]):
+            assert {name: emitted[name] for name in extension} == extension
+
+    run(test())
+
+
 def test_the_negotiated_version_is_the_one_events_carry() -> None:
     async def test() -> None:
         hub = FakeStreams()

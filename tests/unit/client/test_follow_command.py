@@ -112,7 +112,7 @@ def test_the_hub_of_this_folder_is_found_and_its_token_made(
 
 def test_without_a_hub_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["follow", "--project", "demo"]) == 2
-    assert "--ws-url" in capsys.readouterr().err
+    assert "--url" in capsys.readouterr().err
 
 
 def test_ctrl_c_ends_it_cleanly() -> None:

@@ -14,7 +14,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from millrace_client.errors import Usage
-from millrace_client.sync.following import CursorAhead, HistoryPruned
+from millrace_client.sync.cursor_errors import CursorAhead, HistoryPruned
 from millrace_client.sync.live import Live
 from millrace_client.sync.protocol import Lost
 from millrace_client.sync.settings import Status
@@ -177,7 +177,7 @@ def test_what_on_apply_writes_and_the_cursor_are_one(tmp_path: Path) -> None:
 def test_batches_move_the_cursor_once_for_all_their_events() -> None:
     async def test() -> None:
         calls: list[list[int]] = []
-        store = Store(on_apply=lambda _, events: calls.append([event["committed_id"] for event in events]))
+        store = Store(":memory:", on_apply=lambda _, events: calls.append([event["committed_id"] for event in events]))
         async with FakeHub() as hub:
             for _ in range(4):
                 hub.commit("a")
@@ -190,7 +190,7 @@ def test_batches_move_the_cursor_once_for_all_their_events() -> None:
 
 
 def test_a_hook_that_commits_is_refused_and_two_followers_of_one_cursor_notice() -> None:
-    with Store(on_apply=lambda connection, _: connection.commit()) as store:
+    with Store(":memory:", on_apply=lambda connection, _: connection.commit()) as store:
         with pytest.raises(Usage, match="must not commit"):
             store.cursor("u", "p", "s").apply([{"committed_id": 1}], 1)
         store.on_apply = None

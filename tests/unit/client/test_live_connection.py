@@ -195,7 +195,7 @@ def test_heartbeats_go_out_and_a_hub_that_stops_answering_them_is_left() -> None
 
 def test_an_address_that_is_no_hub_is_said_to_be_none() -> None:
     async def test() -> None:
-        async with Live("http://127.0.0.1:1", "demo", "T", client_id="C1") as client:
+        async with Live("http://127.0.0.1:1", "demo", "T", client_id="C1", store=":memory:") as client:
             with pytest.raises(Unreachable, match="not a WebSocket address"):
                 await positions(client, 1)
         with pytest.raises(Usage, match="async with"):

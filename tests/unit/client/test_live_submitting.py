@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from millrace_client.errors import Refused, Usage
+from millrace_client.sync.live import Live
 from millrace_client.sync.protocol import Lost
+from millrace_client.sync.settings import Settings
 from millrace_client.sync.store import Store
+from millrace_client.tokens import Grant, sign
 from tests.unit.client.fake_hub import Answer, FakeHub, Json, Peer, Twist
 from tests.unit.client.live_clients import (
     TWISTS,
+    Naps,
     answer_and_drop,
     drop,
     item,
@@ -55,6 +60,52 @@ def test_pending_submits_outlive_the_client_under_the_same_ids(tmp_path: Path) -
             assert len(sent) >= 3
             assert all(ids == ["x", "y"] for ids in sent)
             assert [event["id"] for event in hub.log] == ["x", "y"]
+
+    run(test())
+
+
+def test_without_a_store_of_your_own_pending_submits_and_cursors_are_in_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S17: what the client is told nothing about survives it too; and it stays with the client whose it is."""
+    monkeypatch.setenv("MILLRACE_HOME", str(tmp_path / "home"))
+
+    def client(hub: FakeHub, **who: Any) -> Live:
+        return Live(hub.url, "demo", who.pop("token", "T"), settings=Settings(sleep=Naps()), **who)
+
+    async def test() -> None:
+        async with FakeHub() as hub:
+            hub.commit("a", event_id="first")
+            hub.twists["submit_events"].append(silence)
+            async with client(hub, client_id="C1") as live:
+                assert [event["id"] async for event in live.follow(most=1)] == ["first"]
+                sending = asyncio.create_task(live.submit(item("x")))
+                await hub.hears("submit_events", 1)
+            with pytest.raises(Lost):
+                await sending
+            async with client(hub, client_id="C2") as live:
+                assert await live.flush() == [], "another client's events are not its own to send"
+                assert [event["id"] async for event in live.follow(most=1)] == ["first"]
+            token = sign(Grant("C1", ["demo"]), "s" * 32)
+            async with client(hub, token=lambda: token) as live:
+                assert [result["id"] for result in await live.flush()] == ["x"]
+                assert [event["id"] async for event in live.follow(most=1)] == ["x"], "after the one it has had"
+
+    run(test())
+    folder = tmp_path / "home" / "stores"
+    assert folder.stat().st_mode & 0o077 == 0
+    assert len(list(folder.glob("*.db"))) == 2
+
+
+def test_a_home_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("MILLRACE_HOME", str(tmp_path / "file"))
+
+    async def test() -> None:
+        async with FakeHub() as hub:
+            with pytest.raises(Usage, match="Name another place with `store`"):
+                async with Live(hub.url, "demo", "T", client_id="C1"):
+                    pass
 
     run(test())
 
@@ -123,7 +174,7 @@ def test_a_message_the_hub_refuses_is_taken_apart_until_the_culprit_is_found() -
 
 
 def test_an_id_that_waits_cannot_be_reused_for_something_else() -> None:
-    with Store() as store:
+    with Store(":memory:") as store:
         outbox = store.outbox("u", "p")
         outbox.add([item("x", n=1)])
         outbox.add([item("x", n=1)])

@@ -94,6 +94,53 @@ def test_pages_follow_each_other_until_the_end() -> None:
     run(test())
 
 
+UNKNOWN = [
+    {"event_type": "acme.sensor.calibrated", "payload": {"drift": 1.5, "StreamGap": True}, "extensions": {"a.b": [1]}},
+    {"event_type": "ExtensionEvent", "payload": {"extension_event_type": "acme.sensor.moved_by.hand", "to": None}},
+    {"event_type": "acme.sensor.v9.of-tomorrow", "payload": {}, "field_of_tomorrow": {"deep": [{}]}},
+]
+"""Extension events that nobody here has heard of: their own event type, and the one that is named in the payload."""
+
+
+def test_an_unknown_extension_event_is_read_as_it_is_and_stops_nobody() -> None:
+    """T2: it must not break a consumer's parsing, whatever it holds and wherever in a batch it stands."""
+
+    async def test() -> None:
+        hub = FakeStreams()
+        for extension in UNKNOWN:
+            hub.fill(1)
+            hub.log.append({"event_id": f"x{len(hub.log)}", "seq_no": len(hub.log) + 1, **extension})
+        hub.fill(1)
+        async with hub.runtime() as runtime:
+            stream = runtime.stream("s 1")
+            seen = await read(stream)
+            assert [each.event for each in seen] == hub.log
+            assert not any(each.gap for each in seen)
+            for each in seen:
+                resumed = await read(stream, each.cursor)
+                assert [one.event for one in resumed] == hub.log[len(hub.log) - len(resumed) :]
+
+    run(test())
+
+
+def test_an_unknown_extension_event_after_lost_history_is_no_gap() -> None:
+    """T2, T9: only the hub's own word is one."""
+
+    async def test() -> None:
+        hub = FakeStreams()
+        hub.fill(2)
+        hub.log.append({"event_id": "x", "seq_no": 3, **UNKNOWN[0]})
+        hub.floor = 3
+        async with hub.runtime() as runtime:
+            seen = await read(runtime.stream("s 1"))
+        assert [(each.event["event_type"], each.gap) for each in seen] == [
+            ("StreamGap", True),
+            ("acme.sensor.calibrated", False),
+        ]
+
+    run(test())
+
+
 def test_every_cursor_resumes_without_leaving_anything_out() -> None:
     """What it repeats is at most the batch: nothing after its last event."""
 

@@ -157,10 +157,23 @@ def test_a_replaced_signing_secret_signs_on_for_a_day(hub: Hub) -> None:
 def test_a_target_whose_secrets_are_lost_can_be_put_again_with_new_ones(hub: Hub) -> None:
     hub.put()
     hub.secrets.kept[-1] = ("elsewhere", "")
-    assert hub.targets.get(OPERATOR, "a")["signing_secrets"] == 0
-    with pytest.raises(BadRequest):
+    told = hub.targets.get(OPERATOR, "a")
+    assert (told["signing_secrets"], told["unsigned"]) == (0, False), "nothing is sent, signed or not"
+    with pytest.raises(BadRequest) as refused:
         hub.put(signing_secret=None)
+    assert refused.value.details["field"] == "signing_secret"
     assert hub.put()["signing_secrets"] == 1
+
+
+def test_a_target_without_a_signing_secret_is_told_to_be_unsigned(hub: Hub) -> None:
+    """D12"""
+    assert hub.put(signing_secret=None)["unsigned"] is True
+    assert hub.targets.get(OPERATOR, "a")["unsigned"] is True
+    assert hub.put()["unsigned"] is False
+    assert hub.put(signing_secret=None)["unsigned"] is False, "what is left out stays"
+    told = hub.put(signing_secret="")
+    assert (told["unsigned"], told["signing_secrets"]) == (True, 0), "empty is none, at once"
+    assert hub.put("b", type="stub", url=None, signing_secret=None)["unsigned"] is False, "nothing of it is ever signed"
 
 
 def test_start_now_begins_at_the_head_of_every_ledger_that_is_new_to_the_target(hub: Hub) -> None:

@@ -188,11 +188,23 @@ def test_a_webhook_gets_one_event_per_post_and_any_2xx_is_success(status: int, e
     assert world.statuses() == {"e1": expected}
 
 
-def test_an_external_target_without_url_or_secret_is_blocked_and_sends_nothing() -> None:
+def test_an_external_target_without_url_is_blocked_and_sends_nothing() -> None:
     world = in_memory()
     world.capture("e1")
-    for receiver in (External("", [SECRET], HERE, world.clock), External("https://a.example", [], HERE, world.clock)):
-        assert world.drain(receiver).blocked == "endpoint_missing"
+    assert world.drain(External("", [SECRET], HERE, world.clock)).blocked == "endpoint_missing"
+
+
+@pytest.mark.parametrize("webhook", [False, True])
+def test_an_external_target_without_a_secret_gets_its_events_unsigned(webhook: bool) -> None:
+    """D12: the id of the request is there all the same, and no signature that would be none."""
+    world = in_memory()
+    world.capture("e1")
+    with local_target(accept if not webhook else answer(204)) as target:
+        assert world.drain(External(target.url, [], PATIENT, world.clock, webhook=webhook)).complete
+    [request] = target.requests
+    assert request.headers["webhook-id"] == "e1"
+    assert "webhook-signature" not in request.headers
+    assert world.statuses() == {"e1": "success"}
 
 
 def test_nobody_listening_costs_no_attempt() -> None:

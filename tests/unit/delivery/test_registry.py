@@ -84,6 +84,15 @@ def test_a_new_type_is_delivered_to_by_the_hub(chat: None) -> None:
     assert world.statuses() == {"e1": "success", "e2": "success"}
 
 
+def test_the_hub_delivers_to_an_external_target_that_has_no_signing_secret() -> None:
+    """D12"""
+    world = in_memory()
+    world.capture("e1")
+    with local_target(results(e1="success")) as target:
+        assert world.drain(on_hub(world.clock, type="external", url=target.url)).complete
+    assert "webhook-signature" not in target.requests[0].headers
+
+
 def test_a_new_type_is_delivered_to_by_the_client(chat: None, tmp_path: Path) -> None:
     with local_target(answer(200)) as target:
         settings = f'[sync]\nallow_loopback = true\n[sync.targets.room]\ntype = "chat"\nurl = "{target.url}"\n'

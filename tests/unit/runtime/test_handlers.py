@@ -148,6 +148,19 @@ def test_health() -> None:
     assert json.loads(invoke("meta", sample("health"))["body"])["status"] == "ok"
 
 
+def test_health_says_where_the_websocket_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """D1: a client is given one address."""
+
+    def told() -> str:
+        return str(json.loads(invoke("meta", sample("health"))["body"])["websocket_url"])
+
+    assert told() == "wss://def456.execute-api.us-east-1.amazonaws.com/live"
+    monkeypatch.setenv("AWS_REGION", "cn-north-1")
+    assert told() == "wss://def456.execute-api.cn-north-1.amazonaws.com.cn/live"
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:4566")
+    assert told() == "ws://127.0.0.1:4566/_aws/execute-api/def456/live"
+
+
 def test_publish_then_replay() -> None:
     assert json.loads(invoke("publish", sample("publish"))["body"])["event"]["sequence"] == 1
     page = json.loads(invoke("replay", sample("replay"))["body"])

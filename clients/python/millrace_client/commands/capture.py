@@ -19,8 +19,9 @@ from millrace_client.commands.journal_options import Home, plainly
 from millrace_client.commands.options import JsonOutput
 from millrace_client.commands.output import err
 from millrace_client.errors import Usage
+from millrace_client.home import default_home
 from millrace_client.journal.capture import Capture, Report
-from millrace_client.journal.config import default_home, load_to_capture
+from millrace_client.journal.config import load_to_capture
 from millrace_client.journal.sqlite.database import Database
 from millrace_client.journal.sqlite.journal import SqliteJournal
 

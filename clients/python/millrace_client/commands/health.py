@@ -6,15 +6,18 @@ import json
 
 import typer
 
-from millrace_client.commands.connection import World
+from millrace_client.commands.connection import Asked, World
+from millrace_client.commands.journal_options import Home, Override
 from millrace_client.commands.options import JsonOutput, Url
 from millrace_client.commands.output import out
 
 
-def health(ctx: typer.Context, url: Url = None, as_json: JsonOutput = False) -> None:
+def health(
+    ctx: typer.Context, url: Url = None, override: Override = False, home: Home = None, as_json: JsonOutput = False
+) -> None:
     """Ask the hub whether it is well."""
     world: World = ctx.obj
-    with world.connect(url, None) as hub:
+    with world.connect(Asked(url, override=override, home=home)) as hub:
         answer = hub.health()
     if as_json:
         print(json.dumps(answer))

@@ -14,7 +14,7 @@ import typer
 from millrace.ledger.domain.errors import BadRequest, MillraceError, TooLarge
 from millrace_client.commands.connection import World
 from millrace_client.errors import ClientError, Usage
-from millrace_client.journal.config import default_home
+from millrace_client.home import default_home
 from millrace_client.journal.session import JournalSession, open_session
 
 Home = Annotated[

@@ -4,7 +4,10 @@ from typing import Annotated
 
 import typer
 
-Url = Annotated[str | None, typer.Option("--url", envvar="MILLRACE_URL", help="The hub; default: the local one.")]
+Url = Annotated[
+    str | None,
+    typer.Option("--url", help="The hub; default: the server that is configured, else the one that runs here."),
+]
 Token = Annotated[
     str | None,
     typer.Option("--token", envvar="MILLRACE_TOKEN", help="A bearer token; made up for the local hub."),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,12 +13,15 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
 
-from millrace_client.commands.connection import World
+from millrace_client.commands.connection import Asked, World
+from millrace_client.commands.journal_options import Home, Override
 from millrace_client.commands.options import JsonOutput, Project, Token, Url
 from millrace_client.commands.output import err, out
-from millrace_client.errors import Usage
+from millrace_client.errors import ClientError, Refused, Usage
+from millrace_client.home import default_home
 from millrace_client.sync import events
 from millrace_client.sync.http import Client
+from millrace_client.sync.protocol import compact
 
 MOST_SHOWN = 20
 
@@ -32,14 +37,22 @@ def submit(
         str | None, typer.Option(help="Many events, one JSON object a line (- for standard input); give ids to rerun.")
     ] = None,
     url: Url = None,
+    override: Override = False,
     token: Token = None,
+    home: Home = None,
     as_json: JsonOutput = False,
 ) -> None:
     """Commit events, each exactly once: retries go out under the same ids."""
     drafts = _drafts(partition or [], kind, payload, event_id, file)
     world: World = ctx.obj
-    with world.connect(url, token, project) as hub:
-        results = _submit_all(hub, project, drafts)
+    results: list[dict[str, Any]] = []
+    with world.connect(Asked(url, token, override, home), project) as hub:
+        try:
+            _submit_all(hub, project, drafts, results)
+        except ClientError as error:
+            if results or not _unprocessed(error):
+                _keep(drafts[len(results) :], home or default_home())
+            raise
     if as_json:
         print(json.dumps({"results": results}))
     else:
@@ -65,15 +78,32 @@ def _drafts(
     return [events.one(kind, payload, partitions, event_id)]
 
 
-def _submit_all(hub: Client, project: str, drafts: Sequence[events.Event]) -> list[dict[str, Any]]:
-    results: list[dict[str, Any]] = []
+def _submit_all(hub: Client, project: str, drafts: Sequence[events.Event], results: list[dict[str, Any]]) -> None:
+    """One result after the other, so that it is known how far it came."""
     columns = (TextColumn("submitting"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=err, transient=True, disable=len(drafts) <= events.BATCH) as progress:
         bar = progress.add_task("submitting", total=len(drafts))
         for batch in events.batches(drafts):
             results += hub.submit(project, batch)
             progress.advance(bar, len(batch))
-    return results
+
+
+def _unprocessed(error: ClientError) -> bool:
+    """Whether it is certain that the hub took no event of the request; one that stood in line too long, it may take."""
+    return isinstance(error, Refused) and error.status < 500 and error.status != 429
+
+
+def _keep(unanswered: Sequence[events.Event], home: Path) -> None:
+    """Ids that were made up must not be lost: some of these may be committed, and are told apart by nothing else."""
+    file = home / "unsent" / f"{uuid.uuid4()}.jsonl"
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.write_text("".join(f"{compact(event)}\n" for event in unanswered), encoding="utf-8")
+    except OSError as error:
+        err.print(f"{len(unanswered)} events have no result, and cannot be kept: {error}.", style="red", markup=False)
+        return
+    said = f"{len(unanswered)} events have no result. They are in {file}: submit that --file to send them again"
+    err.print(f"{said} under the same ids.", style="yellow", markup=False)
 
 
 def _show(results: Sequence[dict[str, Any]]) -> None:

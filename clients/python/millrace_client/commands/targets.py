@@ -10,17 +10,25 @@ import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
-from millrace_client.commands.connection import World
+from millrace_client.commands.connection import Asked, World
+from millrace_client.commands.journal_options import Home, Override
 from millrace_client.commands.options import JsonOutput, Url
 from millrace_client.commands.output import out
 
 OperatorToken = Annotated[str, typer.Option("--token", envvar="MILLRACE_TOKEN", help="A bearer token of an operator.")]
 
 
-def targets(ctx: typer.Context, token: OperatorToken, url: Url = None, as_json: JsonOutput = False) -> None:
+def targets(
+    ctx: typer.Context,
+    token: OperatorToken,
+    url: Url = None,
+    override: Override = False,
+    home: Home = None,
+    as_json: JsonOutput = False,
+) -> None:
     """Show the hub's targets: who drains which since when, what is due, and what is stuck."""
     world: World = ctx.obj
-    with world.connect(url, token) as hub:
+    with world.connect(Asked(url, token, override, home)) as hub:
         status = hub.delivery_status()
     if as_json:
         print(json.dumps(status))
@@ -36,7 +44,11 @@ def targets(ctx: typer.Context, token: OperatorToken, url: Url = None, as_json: 
 
 
 def describe(target: dict[str, Any], now_ms: int) -> str:
-    """What an operator wants to know first."""
+    """What an operator wants to know first, and whether the requests go out unsigned."""
+    return _state(target, now_ms) + (", unsigned" if target.get("unsigned") else "")
+
+
+def _state(target: dict[str, Any], now_ms: int) -> str:
     if target["stuck"]:
         return f"stuck: {target['stuck']}"
     if target["paused"]:

@@ -19,8 +19,13 @@ KNOWN_ROLES = {"producer", "consumer", "operator"}
 
 def token(
     client: Annotated[str, typer.Option(help="The client_id of its bearer.")],
-    project: Annotated[list[str], typer.Option(help="A project it opens; may be repeated.")],
-    partition: Annotated[list[str], typer.Option(help="A partition, or a prefix ending in *; may be repeated.")],
+    project: Annotated[list[str] | None, typer.Option(help="A project it opens; may be repeated.")] = None,
+    partition: Annotated[
+        list[str] | None, typer.Option(help="A partition, or a prefix ending in *; may be repeated.")
+    ] = None,
+    team: Annotated[
+        str | None, typer.Option(help="The team whose journal it delivers to; alone it opens that journal only.")
+    ] = None,
     role: Annotated[
         list[str] | None, typer.Option(help="producer, consumer or operator; default producer and consumer.")
     ] = None,
@@ -28,13 +33,28 @@ def token(
     ttl: Annotated[str, typer.Option(help="How long it is valid: 90s, 30m, 12h, 7d.")] = "12h",
     as_json: JsonOutput = False,
 ) -> None:
-    """Print a token for the hub that runs on this machine, signed with its secret."""
-    if not client or not all(project):
-        raise Usage("--client and --project must not be empty.")
+    """
+    Print a token for the hub that runs on this machine, signed with its secret.
+
+    Examples:
+
+      millrace token --client C1 --project demo --partition '*'
+
+      millrace token --client laptop --team acme
+    """
+    if not client or not all(project or []) or team == "":
+        raise Usage("--client, --project and --team must not be empty.")
+    if team is None and not (project and partition):
+        raise Usage("Give --project and --partition, or --team for a token that delivers captured events.")
+    if project and not partition:
+        raise Usage("Give --partition too: without one, no event of the project can be read or written.")
+    partitions = list(partition or [])
+    if team is not None and "*" not in partitions:
+        partitions.append(f"team:{team}")
     unknown = set(role or []) - KNOWN_ROLES
     if unknown:
         raise Usage(f"No such role: {', '.join(sorted(unknown))}. Known: {', '.join(sorted(KNOWN_ROLES))}.")
-    grant = Grant(client, project, partition, role or ROLES, tenant, _seconds(ttl))
+    grant = Grant(client, project or [], partitions, role or ROLES, tenant, _seconds(ttl), team)
     claims = grant.claims(int(time.time()))
     signed = sign_claims(claims, local_stack.required().secret())
     print(json.dumps({"token": signed, "claims": claims}) if as_json else signed)

@@ -19,6 +19,7 @@ from millrace_client.errors import Usage
 
 FILE = "config.toml"
 ACTIVE_SCOPE_FILE = "active_queue_scope"
+SERVER = frozenset({"server_url", "team_slug"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +47,23 @@ class Config:
             return None
 
 
-def default_home() -> Path:
-    return Path.home() / ".spec-kitty"
-
-
 def load(home: Path, environment: Mapping[str, str] = os.environ) -> Config:
     """Raises `Usage`, naming the setting."""
-    file = home / FILE
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise Usage(f"Cannot read {file}: {error}") from error
-    try:
-        return _config(home, content.get("sync", {}), environment)
+        return _config(home, _sync_settings(home), environment)
     except Rejected as error:
-        raise Usage(f"{file}: {error.message}") from error
+        raise Usage(f"{home / FILE}: {error.message}") from error
+
+
+def load_server(home: Path) -> Config:
+    """Only which server and team are configured: a mistake in a target does not concern those who only ask for it."""
+    settings = _sync_settings(home)
+    if isinstance(settings, Mapping):
+        settings = {name: settings[name] for name in SERVER & settings.keys()}
+    try:
+        return _config(home, settings, {})
+    except Rejected as error:
+        raise Usage(f"{home / FILE}: {error.message}") from error
 
 
 def load_to_capture(home: Path, environment: Mapping[str, str] = os.environ) -> tuple[Config, str]:
@@ -69,6 +72,14 @@ def load_to_capture(home: Path, environment: Mapping[str, str] = os.environ) -> 
         return load(home, environment), ""
     except Usage as error:
         return Config(home, families=Families(otherwise=Family.UNDECIDED)), str(error)
+
+
+def _sync_settings(home: Path) -> Any:
+    file = home / FILE
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8")).get("sync", {}) if file.exists() else {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise Usage(f"Cannot read {file}: {error}") from error
 
 
 def _config(home: Path, sync: Any, environment: Mapping[str, str]) -> Config:
@@ -105,9 +116,6 @@ def _check(made: Definition, kind: Kind) -> None:
         raise BadRequest("The Teamspace is [sync].server_url, not one of the targets.", field=f"{where}.type")
     if kind.needs_url and not made.url:
         raise BadRequest(f"{where} needs a url.", field=where)
-    if kind.signed and not made.secrets:
-        rule = f"{where} needs signing secrets (make one: millrace sync targets --new-secret)."
-        raise BadRequest(rule, field=where)
     for secret in made.secrets if kind.signed else ():
         signing.key(secret)
 

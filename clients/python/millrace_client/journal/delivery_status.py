@@ -29,12 +29,16 @@ class DeliveryStatus:
     """What gc would remove; nothing where retention does that."""
     suggest_bytes: int = SUGGEST_BYTES
 
-    def __call__(self, current: Collection[str]) -> Section:
-        """Five of the seven sections; the other two are the client's own. `current`: the targets of today."""
+    def __call__(self, current: Collection[str], unsigned: Collection[str] = ()) -> Section:
+        """
+        Five of the seven sections; the other two are the client's own.
+
+        `current`: the targets of today. `unsigned`: those whose requests could be signed, but are not (D12).
+        """
         targets = self.overview.targets()
         return {
             "event_journal": self._journal(targets),
-            "delivery_targets": [_target(one, one.target.id in current) for one in targets],
+            "delivery_targets": [_target(one, one.target.id in current, one.target.id in unsigned) for one in targets],
             "delivery_ledger": self._ledger(targets, current),
             "migration_conflicts": self._conflicts(),
             "terminal_failures": self._terminal(targets),
@@ -100,12 +104,13 @@ class DeliveryStatus:
         }
 
 
-def _target(one: TargetCounts, current: bool) -> Section:
+def _target(one: TargetCounts, current: bool, unsigned: bool) -> Section:
     return {
         "id": one.target.id,
         "type": one.target.kind,
         "url": one.target.url,
         "current": current,
+        "unsigned": unsigned,
         "paused": one.state.paused_why,
         "blocked": one.state.blocked,
         "blocked_detail": one.state.blocked_detail,

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from millrace.delivery.domain.events import captured
+from millrace_client.home import default_home
 from millrace_client.journal.capture import Capture, Report
-from millrace_client.journal.config import default_home, load_to_capture
+from millrace_client.journal.config import load_to_capture
 from millrace_client.journal.session import now_ms
 from millrace_client.journal.sqlite.database import Database
 from millrace_client.journal.sqlite.journal import SqliteJournal

@@ -74,6 +74,11 @@ class JournalSession:
             return None
         return Definition(target_id(TEAMSPACE, url, team), TEAMSPACE, url, authorization=self.token or "")
 
+    @property
+    def unsigned(self) -> set[str]:
+        """Targets of today whose requests could be signed, but that have no secret (D12)."""
+        return {one.id for one in self.definitions if RECEIVERS[one.kind].signed and not one.secrets}
+
     def awaited(self, known: Sequence[Target]) -> list[Target]:
         """
         Configured targets that are not among the known ones: nothing was delivered to them yet.

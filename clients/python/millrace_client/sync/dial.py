@@ -119,7 +119,7 @@ class Dialer:
     async def _try(self, on_event: Callable[[Json], None], stirred: asyncio.Event) -> Socket:
         introduction = {
             "token": self._in_use,
-            "client_id": self._client_id or _client_of(self._in_use),
+            "client_id": self._client_id or client_of(self._in_use),
             "project": self._project,
         }
         self.notify(Status("connecting", self._url))
@@ -135,8 +135,7 @@ class Dialer:
     async def _fresh_token(self) -> str:
         if isinstance(self._token, str):
             return self._token
-        made = self._token()
-        token = await made if inspect.isawaitable(made) else made
+        token = await ask_for(self._token)
         if self._refused is not None and self._refused[0] == token:
             raise self._refused[1]
         return token
@@ -149,7 +148,15 @@ class Dialer:
         return self.settings.clock() - moment >= self.settings.healthy_after
 
 
-def _client_of(token: str) -> str:
+async def ask_for(token: Token) -> str:
+    if isinstance(token, str):
+        return token
+    made = token()
+    return await made if inspect.isawaitable(made) else made
+
+
+def client_of(token: str) -> str:
+    """Whose token it is. Raises `Usage` if it does not say."""
     try:
         return str(jwt.decode(token, options={"verify_signature": False})["client_id"])
     except (jwt.InvalidTokenError, KeyError) as error:

@@ -8,34 +8,14 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Literal
 
-from millrace_client.errors import ClientError, Refused
+from millrace_client.errors import Refused
+from millrace_client.sync.cursor_errors import CursorAhead, HistoryPruned
 from millrace_client.sync.dial import ClientClosed, Dialer
 from millrace_client.sync.order import Order, OrderedEvents
 from millrace_client.sync.protocol import Json, Lost, RateLimited
 from millrace_client.sync.settings import Status
 from millrace_client.sync.store import Cursor
 from millrace_client.sync.wire import Socket
-
-
-class CursorAhead(ClientError):
-    """The hub's newest position is below the cursor: it is another hub, or it was set back."""
-
-    def __init__(self, cursor: int, newest: int) -> None:
-        super().__init__(
-            f"The cursor is at {cursor}, but the hub's newest position is {newest}: it is another hub or was set back. "
-            "Read everything again with --resync (in code: on_future_cursor='resync')."
-        )
-        self.cursor = cursor
-        self.newest = newest
-
-
-class HistoryPruned(ClientError):
-    """Events after the cursor are no longer kept. Nothing was skipped yet."""
-
-    def __init__(self, cursor: int, pruned_through: int) -> None:
-        super().__init__(f"The cursor is at {cursor}, but events up to {pruned_through} are no longer kept.")
-        self.cursor = cursor
-        self.pruned_through = pruned_through
 
 
 @dataclass(slots=True)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 from urllib.parse import quote
 
 import httpx
 
 from millrace_client.errors import Refused, Unreachable, Usage
+from millrace_client.sync.cursor_errors import CursorAhead
 from millrace_client.sync.protocol import compact
 
 RETRIED = {429, 500, 502, 503, 504}
@@ -83,12 +84,27 @@ class Client:
         return self._send("POST", f"/v1/projects/{quote(project, safe='')}/sync", body)
 
     def pages(
-        self, project: str, partitions: Sequence[str] | None = None, since: int = 0, limit: int | None = None
+        self,
+        project: str,
+        partitions: Sequence[str] | None = None,
+        since: int = 0,
+        limit: int | None = None,
+        *,
+        on_future_cursor: Literal["raise", "resync"] = "raise",
     ) -> Iterator[Json]:
-        """One sync cycle: pages up to the head as it was at the first page."""
+        """
+        One sync cycle: pages up to the head as it was at the first page.
+
+        Raises `CursorAhead` if the hub does not have the position `since`; `resync` reads everything instead.
+        """
         sync_to = None
         while True:
             page = self.sync(project, partitions, since, limit, sync_to)
+            if sync_to is None and page["sync_to_committed_id"] < since:
+                if on_future_cursor == "raise":
+                    raise CursorAhead(since, page["sync_to_committed_id"])
+                since = 0
+                continue
             yield page
             if not page["has_more"]:
                 return

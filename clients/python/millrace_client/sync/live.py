@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from millrace_client.errors import Usage
-from millrace_client.sync.dial import Dialer, Token
+from millrace_client.sync.dial import Dialer, Token, ask_for, client_of
 from millrace_client.sync.following import Following
 from millrace_client.sync.outbox import Outbox
 from millrace_client.sync.protocol import Json
 from millrace_client.sync.settings import Settings, Status
-from millrace_client.sync.store import Store
+from millrace_client.sync.store import Store, default_file
 
 FutureCursor = Literal["raise", "resync"]
 Pruned = Literal["raise", "continue"]
@@ -28,7 +28,8 @@ class Live:
     that submitted it, so a shared one would have to follow its own events by other means.
 
     `token` is a string, or a function (async or not) that is asked before every connection; only with a function does
-    a refused token get a second chance. `store` is a path, `:memory:`, or a `Store`, which then stays open.
+    a refused token get a second chance. `store` is a path, `:memory:`, or a `Store`, which then stays open. Left out,
+    it is a file of this client for this project, in the folder `stores` of the home folder.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class Live:
         token: Token,
         *,
         client_id: str | None = None,
-        store: Store | str | Path = ":memory:",
+        store: Store | str | Path | None = None,
         settings: Settings | None = None,
         on_status: Callable[[Status], None] | None = None,
     ) -> None:
@@ -56,10 +57,14 @@ class Live:
 
     async def __aenter__(self) -> Self:
         """What an earlier run left without a result is sent now."""
-        self._store = self._given if isinstance(self._given, Store) else Store(self._given)
+        self._store = self._given if isinstance(self._given, Store) else Store(self._given or await self._own_file())
         self._outbox = Outbox(self._store.outbox(self._url, self._project), self._dialer())
         self._outbox.start()
         return self
+
+    async def _own_file(self) -> Path:
+        client = self._client_id or client_of(await ask_for(self._token))
+        return default_file(self._url, self._project, client)
 
     async def __aexit__(self, *_: object) -> None:
         self._closing.set()

@@ -136,6 +136,7 @@ class Outbox:
     def _ended(self, task: asyncio.Task[None]) -> None:
         error = None if task.cancelled() else task.exception()
         if error is not None:
+            log.warning("Sending has stopped; what has no result yet stays in the store: %s", error)
             self._fail(error)
 
     def _fail(self, error: BaseException) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from millrace_client.errors import ClientError, Usage
+from millrace_client.home import default_home
 from millrace_client.sync.protocol import Json, compact
 
 SCHEMA = """
@@ -33,6 +35,22 @@ class CursorMoved(ClientError):
     """Someone else moves the same cursor: two followers share a store and a subscription."""
 
 
+def default_file(url: str, project: str, client_id: str) -> Path:
+    """
+    Where a client keeps its store unless it is told otherwise: one file per hub, project and client.
+
+    Another client has another file: what one of them left to be sent must not go out with the token of another.
+    Raises `Usage`.
+    """
+    folder = default_home() / "stores"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise Usage(f"Cannot keep a store in {folder}: {error}. Name another place with `store`.") from error
+    digest = hashlib.sha256(compact([url.rstrip("/"), project, client_id]).encode()).hexdigest()
+    return folder / f"{digest[:16]}.db"
+
+
 class Store:
     """
     One SQLite file, or `:memory:`; a commit is on the disk before it returns.
@@ -43,7 +61,7 @@ class Store:
 
     def __init__(
         self,
-        path: str | Path = ":memory:",
+        path: str | Path,
         *,
         on_apply: Hook | None = None,
         clock: Callable[[], float] = time.time,

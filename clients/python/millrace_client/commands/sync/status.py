@@ -73,7 +73,7 @@ def report_of(session: JournalSession, database: Database, disagreement: str = "
         SqliteImports(database).conflicts,
         partial(Gc(journal, session.around.clock), dry_run=True),
         SUGGEST_BYTES,
-    )([one.id for one in session.definitions])
+    )([one.id for one in session.definitions], session.unsigned)
     sections["event_journal"]["path"] = str(session.config.journal_path)
     sections["event_journal"]["drain_blocked"] += _nameless(database)
     code = _exit_code(sections, disagreement)
@@ -167,6 +167,7 @@ def _show_targets(report: Report) -> None:
         deliveries = one["deliveries"]
         waiting = deliveries["pending"] + deliveries["rejected"] + deliveries["transient"]
         state = "paused" if one["paused"] else one["blocked"] or ("current" if one["current"] else "earlier")
+        state += ", unsigned" if one["unsigned"] else ""
         counted = (
             deliveries["success"] + deliveries["duplicate"],
             waiting,

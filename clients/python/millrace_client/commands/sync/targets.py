@@ -56,11 +56,16 @@ def targets(
             raise Usage(f"The journal knows no target {forget}.")
         listed = [(one, known.get(one.id)) for one in known.known()]
     if as_json:
-        print(json.dumps({"targets": [{"id": one.id, "type": one.kind, "url": one.url} for one, _ in listed]}))
+        shown = [
+            {"id": one.id, "type": one.kind, "url": one.url, "unsigned": one.id in session.unsigned}
+            for one, _ in listed
+        ]
+        print(json.dumps({"targets": shown}))
         return
     table = Table(Column("id", overflow="fold"), "type", Column("url", overflow="fold"), "state")
     for one, state in listed:
         condition = "paused" if state.paused_why else state.blocked or "ready"
+        condition += ", unsigned" if one.id in session.unsigned else ""
         table.add_row(*map(escape, (one.id, one.kind, one.url, condition)))
     out.print(table)
 

@@ -58,7 +58,7 @@ def wire() -> ApiGatewayWire:
     from millrace.live.adapters.socket_wire import ApiGatewayWire
     from millrace.runtime.clients import socket_client
 
-    return ApiGatewayWire(socket_client(setting("SOCKET_API_ID"), setting("SOCKET_STAGE")))
+    return ApiGatewayWire(socket_client())
 
 
 @cache

@@ -11,6 +11,7 @@ from botocore.config import Config
 
 from millrace.ledger.adapters.aws_errors import translated
 from millrace.ledger.domain.errors import Unavailable
+from millrace.runtime.settings import socket_url
 
 if TYPE_CHECKING:
     from mypy_boto3_apigatewaymanagementapi import ApiGatewayManagementApiClient
@@ -51,17 +52,9 @@ def sqs_client() -> SQSClient:
     return boto3.client("sqs", config=_CONFIG)
 
 
-def socket_client(api_id: str, stage: str) -> ApiGatewayManagementApiClient:
-    """The management API of a WebSocket API's stage: at its own address on AWS, below the endpoint of an emulator."""
-    emulator = os.environ.get("AWS_ENDPOINT_URL")
-    region = os.environ.get("AWS_REGION", "us-east-1")
-    suffix = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
-    url = (
-        f"{emulator}/_aws/execute-api/{api_id}/{stage}"
-        if emulator
-        else f"https://{api_id}.execute-api.{region}.{suffix}/{stage}"
-    )
-    return boto3.client("apigatewaymanagementapi", endpoint_url=url, config=_SOCKET_CONFIG)
+def socket_client() -> ApiGatewayManagementApiClient:
+    """The management API of the WebSocket API's stage."""
+    return boto3.client("apigatewaymanagementapi", endpoint_url=socket_url(), config=_SOCKET_CONFIG)
 
 
 @cache

@@ -37,3 +37,13 @@ def loopback_targets() -> bool:
     """Whether targets on this very machine may be delivered to. Only the embedded stack says so: no template sets the
     variable, and where there is no emulator it means nothing."""
     return "AWS_ENDPOINT_URL" in os.environ and setting("MILLRACE_LOOPBACK_TARGETS", "") == "yes"
+
+
+def socket_url() -> str:
+    """The stage of the WebSocket API: at its own address on AWS, below the endpoint of an emulator."""
+    api_id, stage, emulator = setting("SOCKET_API_ID"), setting("SOCKET_STAGE"), os.environ.get("AWS_ENDPOINT_URL")
+    region = os.environ.get("AWS_REGION", "us-east-1")
+    suffix = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
+    if emulator:
+        return f"{emulator}/_aws/execute-api/{api_id}/{stage}"
+    return f"https://{api_id}.execute-api.{region}.{suffix}/{stage}"

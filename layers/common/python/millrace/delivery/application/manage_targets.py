@@ -13,6 +13,7 @@ from millrace.delivery.domain.hub_targets import (
     HubTarget,
     SecretSet,
     SecretsLost,
+    check_lost,
     check_moved,
     check_secrets,
     check_target,
@@ -71,12 +72,14 @@ class ManageTargets:
         require_sources(identity, target.sources)
         if before is None and len(self.directory.of(identity.tenant)) >= self.most_targets:
             raise TooManyTargets("The tenant has all the targets it may have.", most_targets=self.most_targets)
-        kept_secrets = self._secrets(before)
-        if before is not None and before.url != target.url:
+        kind, kept_secrets = self.kinds[target.kind], self._secrets(before)
+        if kept_secrets is None:
+            check_lost(kind, body)
+        elif before is not None and before.url != target.url:
             check_moved(body, kept_secrets)
-            kept_secrets = SecretSet()
-        secrets = kept_secrets.changed(body, now_ms)
-        check_secrets(self.kinds[target.kind], body, secrets)
+            kept_secrets = None
+        secrets = (kept_secrets or SecretSet()).changed(body, now_ms)
+        check_secrets(kind, body, secrets)
         target = replace(target, sealed=self.secrets.seal(target.key, secrets.text()))
         if target.start_now:
             self._start_now(target, before)
@@ -86,7 +89,7 @@ class ManageTargets:
             self.states.fare(target.key, Circuit(), "")
             self.states.pause(target.key, "")
             self.wakes.send([Wake(identity.tenant, target_id, scan=True)])
-        return target.as_json(self.states.get(target.key), secrets, now_ms)
+        return target.as_json(self.states.get(target.key), secrets, kind, now_ms)
 
     def get(self, identity: Identity, target_id: str) -> dict[str, Any]:
         identity.require(OPERATOR)
@@ -131,14 +134,15 @@ class ManageTargets:
         return kept
 
     def _told(self, kept: Kept) -> dict[str, Any]:
-        return kept.target.as_json(kept.state, self._secrets(kept.target), self.clock())
+        secrets, kind = self._secrets(kept.target), self.kinds[kept.target.kind]
+        return kept.target.as_json(kept.state, secrets, kind, self.clock())
 
-    def _secrets(self, target: HubTarget | None) -> SecretSet:
-        """None at all if they are lost: the operator has to give them again."""
+    def _secrets(self, target: HubTarget | None) -> SecretSet | None:
+        """None if they are lost: the operator has to give them again."""
         try:
             return SecretSet.of(self.secrets.open(target.key, target.sealed)) if target else SecretSet()
         except SecretsLost:
-            return SecretSet()
+            return None
 
     def _start_now(self, target: HubTarget, before: HubTarget | None) -> None:
         """In every ledger that is new to it the target begins at the head. A ledger that is born later is all new."""

@@ -12,6 +12,8 @@ from millrace.ledger.domain.errors import BadRequest
 from millrace.ledger.domain.names import join_key
 
 URL_VARIABLE = "SPEC_KITTY_SAAS_URL"
+HUB_VARIABLE = "MILLRACE_URL"
+"""Another name for the same: whoever sets both has to name one server."""
 ENABLE_VARIABLE = "SPEC_KITTY_ENABLE_SAAS_SYNC"
 OFF = frozenset({"0", "false", "no", "off"})
 
@@ -56,21 +58,20 @@ def resolve(
     active_queue_scope: str | None,
     home: str,
     process_override: bool = False,
+    named: str | None = None,
 ) -> ResolvedSyncTarget:
-    """Raises `TargetDisagreement`, or `BadRequest` for what is no address."""
-    env = environment.get(URL_VARIABLE) or None
-    from_config = normal(configured, "[sync].server_url") if configured else None
-    from_env = normal(env, URL_VARIABLE) if env else None
-    if process_override and from_env is None:
-        raise BadRequest(f"--process-override needs {URL_VARIABLE} to be set.", field=URL_VARIABLE)
-    if from_config and from_env and from_config != from_env and not process_override:
-        raise TargetDisagreement(
-            f"{URL_VARIABLE} is {from_env}, but [sync].server_url is {from_config}. Make them agree, or pass "
-            "--process-override to use the environment's everywhere.",
-            field=URL_VARIABLE,
-        )
-    mode = "process_override" if process_override else "setup_only" if from_env and not from_config else "none"
-    url = from_env if process_override else from_config or from_env
+    """
+    `named`: the server that this very call names (`--url`). It overrides everything else, for the whole process.
+
+    Raises `TargetDisagreement`, or `BadRequest` for what is no address.
+    """
+    env = environment_url(environment)
+    if named is None:
+        mode, url = _settled(configured, environment, process_override=process_override)
+    elif process_override:
+        raise BadRequest("Give --url or --process-override, not both.", field="url")
+    else:
+        mode, url = "process_override", normal(named, "--url")
     scope = queue_scope(url, identity) if url else None
     return ResolvedSyncTarget(
         configured or None,
@@ -87,8 +88,36 @@ def resolve(
 
 def unresolved(configured: str | None, environment: Mapping[str, str], identity: Bearer) -> ResolvedSyncTarget:
     """What can be shown when there is no answer: the inputs, and no server."""
-    env = environment.get(URL_VARIABLE) or None
+    env = environment_url(environment)
     return ResolvedSyncTarget(configured, env, "none", None, identity.user_id, identity.team_slug, None, None, "absent")
+
+
+def environment_url(environment: Mapping[str, str]) -> str | None:
+    """As it is written."""
+    return environment.get(URL_VARIABLE) or environment.get(HUB_VARIABLE) or None
+
+
+def _settled(
+    configured: str | None, environment: Mapping[str, str], *, process_override: bool
+) -> tuple[str, str | None]:
+    """The mode, and the server that configuration and environment agree on, or the environment's if it overrides."""
+    from_config = normal(configured, "[sync].server_url") if configured else None
+    found = {name: normal(environment[name], name) for name in (URL_VARIABLE, HUB_VARIABLE) if environment.get(name)}
+    name, from_env = next(iter(found.items()), (URL_VARIABLE, None))
+    if len(set(found.values())) > 1:
+        said = " and ".join(f"{variable} is {url}" for variable, url in found.items())
+        raise TargetDisagreement(f"{said}. Make them agree, or unset one.", field=HUB_VARIABLE)
+    if process_override:
+        if from_env is None:
+            raise BadRequest(f"--process-override needs {URL_VARIABLE} to be set.", field=URL_VARIABLE)
+        return "process_override", from_env
+    if from_config and from_env and from_config != from_env:
+        raise TargetDisagreement(
+            f"{name} is {from_env}, but [sync].server_url is {from_config}. Make them agree, or pass "
+            "--process-override to use the environment's everywhere.",
+            field=name,
+        )
+    return "setup_only" if from_env and not from_config else "none", from_config or from_env
 
 
 def queue_scope(url: str, identity: Bearer) -> str:

@@ -89,8 +89,9 @@ class HubTarget:
         kept["prefixes"] = frozenset(kept["prefixes"])
         return cls(tenant, id_, **kept, sealed=sealed)
 
-    def as_json(self, state: TargetState, secrets: SecretSet, now_ms: int) -> dict[str, Any]:
-        """For an operator's eyes; of its secrets only that they are there."""
+    def as_json(self, state: TargetState, secrets: SecretSet | None, kind: Kind, now_ms: int) -> dict[str, Any]:
+        """For an operator's eyes; of its secrets only that they are there. None: they are lost, nothing is sent."""
+        signing_secrets = len(secrets.signing_at(now_ms)) if secrets else 0
         return {
             "target_id": self.id,
             "type": self.kind,
@@ -102,8 +103,9 @@ class HubTarget:
             "journal_ids": "scoped" if self.scoped else "plain",
             "paused": self.paused or bool(state.paused_why),
             "paused_why": "by an operator" if self.paused else state.paused_why or None,
-            "has_auth_secret": bool(secrets.auth),
-            "signing_secrets": len(secrets.signing_at(now_ms)),
+            "has_auth_secret": bool(secrets and secrets.auth),
+            "signing_secrets": signing_secrets,
+            "unsigned": kind.signed and secrets is not None and not signing_secrets,
             "revision": self.revision,
             "created_ms": self.created_ms,
             "failures_in_a_row": state.circuit.failures,
@@ -124,10 +126,16 @@ class SecretSet:
         return tuple(secret for secret, until_ms in self.signing if until_ms is None or now_ms < until_ms)
 
     def changed(self, given: Mapping[str, Any], now_ms: int) -> SecretSet:
-        """What is left out stays as it is; a new signing secret lets the old one sign for another day."""
+        """
+        What is left out stays as it is, and empty means none from now on.
+
+        A new signing secret lets the old one sign for another day.
+        """
         signed = self.signing
         new = given.get("signing_secret")
-        if new is not None and (not signed or signed[0][0] != new):
+        if new == "":
+            signed = ()
+        elif new is not None and (not signed or signed[0][0] != new):
             older = [
                 (secret, min(until_ms or now_ms + BOTH_SIGN_MS, now_ms + BOTH_SIGN_MS))
                 for secret, until_ms in signed
@@ -181,15 +189,19 @@ def check_secrets(kind: Kind, given: Mapping[str, Any], kept: SecretSet) -> None
     auth = given.get("auth_secret", "")
     if not (auth.isascii() and auth.isprintable() and len(auth) <= MOST_TEXT_BYTES):
         raise BadRequest(f"auth_secret is at most {MOST_TEXT_BYTES} printable characters.", field="auth_secret")
-    if given.get("signing_secret") is not None:
+    if given.get("signing_secret"):
         try:
             signing.key(given["signing_secret"])
         except BadRequest as error:
             raise BadRequest(error.message, field="signing_secret") from error
     if kind.needs_auth and not kept.auth:
         raise BadRequest(f"A target of type {kind.name} needs auth_secret, {kind.auth}.", field="auth_secret")
-    if kind.signed and not kept.signing:
-        rule = f"A target of type {kind.name} needs signing_secret: its requests are signed."
+
+
+def check_lost(kind: Kind, given: Mapping[str, Any]) -> None:
+    """A secret that cannot be opened any more is not dropped silently. Raises `BadRequest` if no other one is given."""
+    if kind.signed and given.get("signing_secret") is None:
+        rule = 'The old secrets cannot be opened any more: give signing_secret again ("" for none).'
         raise BadRequest(rule, field="signing_secret")
 
 

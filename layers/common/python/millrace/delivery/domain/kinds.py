@@ -20,7 +20,7 @@ class Kind:
     """What its `auth_secret` is; empty: it has none."""
     needs_auth: bool = False
     signed: bool = False
-    """Its requests are signed, so it needs a signing secret."""
+    """Its requests are signed if it has a signing secret; a target without one is `unsigned`."""
     local: bool = False
     """It is on this machine or nowhere."""
     is_login: bool = False

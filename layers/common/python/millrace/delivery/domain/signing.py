@@ -18,14 +18,17 @@ _PLAIN_ID = re.compile(r"[A-Za-z0-9_:-]{1,128}")
 
 
 def headers(message_id: str, timestamp: int, body: bytes, secrets: Sequence[str]) -> dict[str, str]:
-    """`body` before any compression. Several secrets give several signatures; one that verifies is enough."""
+    """
+    `body` before any compression. Several secrets give several signatures; one that verifies is enough.
+
+    Without a secret there is no signature; the id still tells a repeated request.
+    """
+    named = {"webhook-id": message_id, "webhook-timestamp": str(timestamp)}
+    if not secrets:
+        return named
     signed = b".".join([message_id.encode("ascii"), str(timestamp).encode("ascii"), body])
     signatures = [hmac.new(key(secret), signed, hashlib.sha256).digest() for secret in secrets]
-    return {
-        "webhook-id": message_id,
-        "webhook-timestamp": str(timestamp),
-        "webhook-signature": " ".join(f"v1,{base64.b64encode(one).decode()}" for one in signatures),
-    }
+    return {**named, "webhook-signature": " ".join(f"v1,{base64.b64encode(one).decode()}" for one in signatures)}
 
 
 def message_id(event_ids: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""External: an operator's own endpoint, for batches or as a webhook; requests are signed (D12)."""
+"""External: an operator's own endpoint, for batches or as a webhook; requests are signed if it has a secret (D12)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from millrace.delivery.receivers.posting import BATCH_HEADERS, JSON, Outgoing, a
 
 @dataclass(frozen=True, slots=True)
 class External:
-    """The URL is taken as given. Requests are signed with each of `secrets`; the newest comes first."""
+    """The URL is taken as given. Requests are signed with each of `secrets`, if any; the newest comes first."""
 
     url: str
     secrets: Sequence[str] = field(repr=False)
@@ -32,8 +32,6 @@ class External:
     def gate(self) -> tuple[Blocked, str] | None:
         if not self.url:
             return Blocked.ENDPOINT_MISSING, "the target has no url"
-        if not self.secrets:
-            return Blocked.ENDPOINT_MISSING, "the target has no signing secret"
         return None
 
     def deliver(self, picks: Sequence[Pick]) -> Answer:
