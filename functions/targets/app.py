@@ -11,6 +11,7 @@ from millrace.delivery.doors.http import (
     get_target,
     list_deliveries,
     list_targets,
+    patch_target,
     put_target,
     retry_delivery,
     status,
@@ -26,6 +27,7 @@ before_snapshot(lambda: (bearer.tokens(), wiring.targets(), wiring.inspect(), wi
 ROUTES: dict[str, Callable[[Request], Response]] = {
     "GET /v1/targets": lambda request: list_targets(wiring.targets(), request),
     f"PUT {TARGET}": lambda request: put_target(wiring.targets(), request),
+    f"PATCH {TARGET}": lambda request: patch_target(wiring.targets(), request),
     f"GET {TARGET}": lambda request: get_target(wiring.targets(), request),
     f"DELETE {TARGET}": lambda request: delete_target(wiring.targets(), request),
     f"POST {TARGET}/drain": lambda request: drain_target(wiring.targets(), request),

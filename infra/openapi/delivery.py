@@ -55,6 +55,17 @@ def paths() -> dict[str, Any]:
                 parameters=[TARGET],
                 body=(ref("TargetRequest"), WEBHOOK),
             ),
+            "patch": _operation(
+                "patchTarget",
+                "Change single fields of a target",
+                "What is left out stays as it is. A target that the hub paused goes on only if `paused` is given as "
+                f"false. {ROLE}",
+                "TargetModel",
+                "404",
+                "409",
+                parameters=[TARGET],
+                body=(ref("TargetPatch"), {"paused": True}),
+            ),
             "get": _operation(
                 "getTarget", "See a target", f"Without its secrets. {ROLE}", "TargetModel", "404", parameters=[TARGET]
             ),

@@ -117,6 +117,22 @@ class TargetRequest(Closed):
     paused: bool = False
 
 
+class TargetPatch(Closed):
+    """One or more fields of a target."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+
+    type: TargetType | None = None
+    sources: Annotated[list[SourceModel] | None, Field(min_length=1, max_length=MOST_SOURCES)] = None
+    url: str | None = None
+    mode: Literal["batch", "webhook"] | None = None
+    auth_secret: str | None = None
+    signing_secret: str | None = None
+    families: Annotated[list[str] | None, Field(max_length=MOST_FAMILIES)] = None
+    start: Literal["retained", "now"] | None = None
+    paused: bool | None = None
+
+
 class TargetModel(Closed):
     """A target, without its secrets, and how it fares."""
 

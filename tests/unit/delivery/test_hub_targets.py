@@ -232,6 +232,52 @@ def test_a_put_lets_a_target_go_on_and_forgets_its_failures(hub: Hub) -> None:
     assert hub.wakes.sent == []
 
 
+def test_a_patch_changes_what_it_names_and_nothing_else(hub: Hub) -> None:
+    """D6."""
+    before = hub.put(families=["build."], mode="webhook", auth_secret="Basic abc")
+    patched = hub.targets.patch(OPERATOR, "a", {"families": ["order."]})
+    changed = {name for name in before if before[name] != patched[name]}
+    assert changed == {"families", "revision"}
+    assert hub.targets.patch(OPERATOR, "a", {"paused": True})["paused_why"] == "by an operator"
+    assert hub.targets.patch(OPERATOR, "a", {"families": []})["paused"]
+    hub.wakes.sent.clear()
+    assert not hub.targets.patch(OPERATOR, "a", {"paused": False})["paused"]
+    assert [(wake.target_id, wake.scan) for wake in hub.wakes.sent] == [("a", True)]
+
+
+def test_a_patch_lets_a_target_that_the_hub_paused_go_on_only_if_it_says_so(hub: Hub) -> None:
+    hub.put()
+    hub.fare(TargetState(Circuit(9, 10**15), "answered 410: gone"))
+    assert hub.targets.patch(OPERATOR, "a", {"families": ["order."]})["paused_why"] == "answered 410: gone"
+    told = hub.targets.patch(OPERATOR, "a", {"paused": False})
+    assert (told["paused"], told["failures_in_a_row"]) == (False, 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({}, "body"),
+        ([], "body"),
+        ({"colour": "red"}, "colour"),
+        ({"paused": "yes"}, "paused"),
+        ({"url": None}, "url"),
+        ({"url": "https://example.org/other"}, "signing_secret"),
+        ({"sources": []}, "sources"),
+    ],
+)
+def test_a_bad_patch_names_its_field_and_changes_nothing(hub: Hub, change: Any, field: str) -> None:
+    before = hub.put()
+    with pytest.raises(BadRequest) as refused:
+        hub.targets.patch(OPERATOR, "a", change)
+    assert refused.value.details["field"] == field
+    assert hub.targets.get(OPERATOR, "a") == before
+
+
+def test_a_target_that_is_not_there_cannot_be_patched(hub: Hub) -> None:
+    with pytest.raises(NotFound):
+        hub.targets.patch(OPERATOR, "nobody", {"paused": True})
+
+
 def test_a_target_that_changed_meanwhile_is_not_overwritten(hub: Hub) -> None:
     hub.put()
     first = hub.secrets

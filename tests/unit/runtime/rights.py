@@ -165,6 +165,7 @@ DOORS = (
     ),
     Door(sample("target_list"), OPERATE, (200, {"targets": []}), "*", unreached=(200, {"targets": []})),
     Door(sample("target_put"), OPERATE, (200, {"target_id": "archive-hub"}), "*", turn=CREATES, again=True),
+    Door(sample("target_patch"), OPERATE, NO_TARGET, "*"),
     Door(sample("target_get"), OPERATE, NO_TARGET, "*"),
     Door(sample("target_drain"), OPERATE, NO_TARGET, "*", then="deliver"),
     Door(sample("deliveries"), OPERATE, NO_TARGET, "*"),

@@ -15,6 +15,7 @@ from millrace.delivery.domain.hub_targets import (
     SecretsLost,
     check_lost,
     check_moved,
+    check_patch,
     check_secrets,
     check_target,
     check_target_id,
@@ -62,9 +63,20 @@ class ManageTargets:
         identity.require(OPERATOR)
         check_target_id(target_id)
         kept = self.directory.get(identity.tenant, target_id)
-        before = kept.target if kept else None
-        if before is not None:
-            require_sources(identity, before.sources)
+        if kept is not None:
+            require_sources(identity, kept.target.sources)
+        return self._change(identity, target_id, body, kept.target if kept else None, goes_on=True)
+
+    def patch(self, identity: Identity, target_id: str, body: Any) -> dict[str, Any]:
+        """Change the fields that are given. One that the hub paused goes on only if `paused` says so."""
+        identity.require(OPERATOR)
+        before = self.find(identity, target_id).target
+        changed = check_patch(body)
+        return self._change(identity, target_id, before.settings() | changed, before, goes_on="paused" in changed)
+
+    def _change(
+        self, identity: Identity, target_id: str, body: Any, before: HubTarget | None, *, goes_on: bool
+    ) -> dict[str, Any]:
         now_ms = self.clock()
         target = check_target(
             identity.tenant, target_id, body, before, now_ms, kinds=self.kinds, loopback=self.loopback
@@ -81,13 +93,14 @@ class ManageTargets:
         secrets = (kept_secrets or SecretSet()).changed(body, now_ms)
         check_secrets(kind, body, secrets)
         target = replace(target, sealed=self.secrets.seal(target.key, secrets.text()))
-        if target.start_now:
+        if target.start_now and (before is None or before.sources != target.sources):
             self._start_now(target, before)
         if not self.directory.put(target, before):
             raise Conflict("The target was changed at the same time; look at it and put it again.", field="target_id")
-        if not target.paused:
+        if goes_on and not target.paused:
             self.states.fare(target.key, Circuit(), "")
             self.states.pause(target.key, "")
+        if not target.paused:
             self.wakes.send([Wake(identity.tenant, target_id, scan=True)])
         return target.as_json(self.states.get(target.key), secrets, kind, now_ms)
 
@@ -121,7 +134,7 @@ class ManageTargets:
         identity.require(OPERATOR)
         kept = self.find(identity, target_id)
         if kept.target.paused or kept.state.paused_why:
-            raise Conflict("The target is paused; put it with paused false first.", field="paused")
+            raise Conflict("The target is paused; patch it with paused false first.", field="paused")
         self.wakes.send([Wake(identity.tenant, target_id, scan=True)])
         return {"asked": True}
 

@@ -64,6 +64,18 @@ class HubTarget:
     def target(self) -> Target:
         return Target(self.key, self.kind, self.url, self.prefixes, scoped=self.scoped)
 
+    def settings(self) -> dict[str, Any]:
+        """As an operator would put it, without its secrets."""
+        given: dict[str, Any] = {
+            "type": self.kind,
+            "mode": "webhook" if self.webhook else "batch",
+            "sources": [{"contract": source.contract, "scope": source.scope} for source in self.sources],
+            "families": sorted(self.prefixes),
+            "start": "now" if self.start_now else "retained",
+            "paused": self.paused,
+        }
+        return given | ({"url": self.url} if self.url else {})
+
     def hears(self, ledger: str) -> bool:
         return heard(self.sources, ledger)
 
@@ -182,6 +194,15 @@ def check_target(
         revision=before.revision + 1 if before else 1,
         scoped=_scoped(sources, before),
     )
+
+
+def check_patch(given: Any) -> dict[str, Any]:
+    """Some fields of a target. Raises `BadRequest`, naming the field."""
+    if not isinstance(given, dict) or not given:
+        rule = f"A change of a target is an object with one or more of its fields: {', '.join(FIELDS)}."
+        raise BadRequest(rule, field="body", value_class=kind_of(given))
+    Given(given).check(FIELDS)
+    return given
 
 
 def check_secrets(kind: Kind, given: Mapping[str, Any], kept: SecretSet) -> None:

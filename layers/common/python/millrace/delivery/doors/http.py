@@ -43,6 +43,11 @@ def put_target(targets: ManageTargets, request: Request) -> Response:
     return Response(to_json(targets.put(identity, request.path("target_id"), request.json())))
 
 
+def patch_target(targets: ManageTargets, request: Request) -> Response:
+    identity = request.identity()
+    return Response(to_json(targets.patch(identity, request.path("target_id"), request.json())))
+
+
 def get_target(targets: ManageTargets, request: Request) -> Response:
     return Response(to_json(targets.get(request.identity(), request.path("target_id"))))
 
