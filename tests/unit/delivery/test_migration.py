@@ -100,11 +100,11 @@ def test_keeping_the_journals_content_settles_the_conflict_for_good(world: World
     old_queue(scoped(tmp_path, "a"), note("e1", n=2))
     old_queue(scoped(tmp_path, "b"), note("e1", n=3))
     migrate(world, tmp_path)
-    assert world.imports.resolve("e1", "journal", None, world.clock()) == 2
+    assert world.imports.resolve("e1", "journal", None, world.families, world.clock()) == 2
     assert migrate(world, tmp_path).ok
     assert json.loads(bodies(world)["e1"])["n"] == 1
     with pytest.raises(NotFound):
-        world.imports.resolve("e1", "journal", None, world.clock())
+        world.imports.resolve("e1", "journal", None, world.families, world.clock())
 
 
 def test_keeping_the_sources_content_needs_one_source_and_an_event_nobody_was_sent(
@@ -114,24 +114,24 @@ def test_keeping_the_sources_content_needs_one_source_and_an_event_nobody_was_se
     a, b = old_queue(scoped(tmp_path, "a"), note("e1", n=2)), old_queue(scoped(tmp_path, "b"), note("e1", n=3))
     migrate(world, tmp_path)
     with pytest.raises(Conflict):
-        world.imports.resolve("e1", "source", None, world.clock())
-    assert world.imports.resolve("e1", "source", str(a), world.clock()) == 1
+        world.imports.resolve("e1", "source", None, world.families, world.clock())
+    assert world.imports.resolve("e1", "source", str(a), world.families, world.clock()) == 1
     assert json.loads(bodies(world)["e1"])["n"] == 2
     world.drain(Scripted())
     with pytest.raises(Conflict):
-        world.imports.resolve("e1", "source", str(b), world.clock())
+        world.imports.resolve("e1", "source", str(b), world.families, world.clock())
     assert json.loads(bodies(world)["e1"])["n"] == 2, "delivered bytes are frozen"
-    assert world.imports.resolve("e1", "journal", None, world.clock()) == 1
+    assert world.imports.resolve("e1", "journal", None, world.families, world.clock()) == 1
 
 
 def test_once_settled_by_the_source_the_others_are_compared_with_that(world: World, tmp_path: Path) -> None:
     old_queue(tmp_path / "queue.db", note("e1", n=1))
     old_queue(scoped(tmp_path, "a"), note("e1", n=2))
     migrate(world, tmp_path)
-    world.imports.resolve("e1", "source", None, world.clock())
+    world.imports.resolve("e1", "source", None, world.families, world.clock())
     [report, _] = migrate(world, tmp_path).sources
     assert report.imported.conflicts == 1, "now queue.db is the one that disagrees"
-    world.imports.resolve("e1", "journal", None, world.clock())
+    world.imports.resolve("e1", "journal", None, world.families, world.clock())
     assert migrate(world, tmp_path).ok
 
 
@@ -146,7 +146,7 @@ def test_a_row_that_cannot_be_an_event_is_a_conflict_and_is_not_lost(world: Worl
     assert [one.event_id for one in world.imports.conflicts()] == ["e1"]
     assert list(bodies(world)) == ["e2"]
     with pytest.raises(Conflict):
-        world.imports.resolve("e1", "source", None, world.clock())
+        world.imports.resolve("e1", "source", None, world.families, world.clock())
 
 
 def test_a_corrupt_or_locked_source_is_reported_untouched_and_hurts_no_other(world: World, tmp_path: Path) -> None:
