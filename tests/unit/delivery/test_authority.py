@@ -57,7 +57,7 @@ def test_it_has_the_nine_fields() -> None:
 
 @pytest.mark.parametrize("url", ["https://One.Example/Hub/", " https://one.example/Hub "])
 def test_the_scope_and_the_queue_file_are_those_of_the_tools_in_use(url: str) -> None:
-    """D1: `{url}|{user}|{team}`, trimmed and lower-cased, the URL without its last slash; the first 16 hex of SHA-256."""
+    """D1: `{url}|{user}|{team}`, trimmed, in lower case, the URL without its last slash; 16 hex digits of SHA-256."""
     target = resolve(
         configured=url,
         environment={},
