@@ -140,19 +140,25 @@ def test_a_queue_of_ours_is_ours_and_others_are_nobodys_until_somebody_delivers(
     """D1, D10: and a migration that is run again gives nothing of one producer to another."""
     shell.point_at(hub)
     digest = hashlib.sha256(f"{hub.url}|me|red".encode()).hexdigest()[:16]
-    old_queue(shell.home / "queues" / f"queue-{digest}.db", note("ours"))
-    old_queue(scoped(shell.home, "a"), note("whose"))
+    old_queue(shell.home / "queues" / f"queue-{digest}.db", note("ours"), note("both"))
+    old_queue(scoped(shell.home, "a"), note("whose"), note("blues"))
+    for event_id in ("both", "blues"):
+        with LocalJournal(shell.home, token=BLUE) as journal:
+            journal.capture(note(event_id))
     old_journal(shell.home / "event_journal" / "journal-a.db", note("journaled"))
     stranger = old_queue(shell.home / "queues" / "backup.db", note("x"))
     migrated = shell.json("sync", "migrate", "--token", RED)
-    assert {one["kind"]: one["imported"] for one in migrated["sources"]} == {"queue": 1, "journal": 1}
+    counts = {Path(one["path"]).stem: (one["imported"], one["known_before"]) for one in migrated["sources"]}
+    assert counts == {f"queue-{digest}": (2, 0), "queue-" + "a" * 16: (1, 1), "journal-a": (1, 0)}
+    assert [one["kind"] for one in migrated["sources"]] == ["queue", "queue", "journal"]
     assert migrated["other_files"] == [str(stranger)]
     drain(shell, BLUE)
-    assert sorted(sent(hub)) == [("journaled", "blue"), ("whose", "blue")]
+    theirs = [(event_id, "blue") for event_id in ("blues", "both", "journaled", "whose")]
+    assert sorted(sent(hub)) == theirs
     again = shell.json("sync", "migrate")
-    assert [(one["imported"], one["known_before"]) for one in again["sources"]] == [(0, 1)] * 3
+    assert {one["imported"] for one in again["sources"]} == {0}
     drain(shell, RED)
-    assert sorted(sent(hub)) == [("journaled", "blue"), ("ours", "red"), ("whose", "blue")]
+    assert sorted(sent(hub)) == sorted([*theirs, ("ours", "red"), ("both", "red")])
     assert shell("sync", "migrate") == 0
     assert str(stranger) in "".join(shell.capsys.readouterr().err.split("\n"))
 

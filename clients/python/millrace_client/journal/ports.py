@@ -57,7 +57,7 @@ class Payloads(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Archived:
+class ArchivedPayload:
     """An event whose bytes are in the file `where`."""
 
     position: int
@@ -70,7 +70,7 @@ class Archived:
 class Archives(Protocol):
     """The bytes that were archived, and the way back."""
 
-    def archived(self) -> Sequence[Archived]:
+    def archived(self) -> Sequence[ArchivedPayload]:
         """In order of position."""
 
     def restore(self, bodies: Mapping[int, bytes], where: str, now_ms: int) -> None:

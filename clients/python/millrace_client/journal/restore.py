@@ -8,7 +8,7 @@ from itertools import groupby
 
 from millrace.delivery.domain.events import captured
 from millrace.ledger.domain.errors import MillraceError, Unavailable
-from millrace_client.journal.ports import Archived, ArchiveFile, Archives
+from millrace_client.journal.ports import ArchivedPayload, ArchiveFile, Archives
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Restore:
             self.progress(len(bodies))
         return Restored(events, size, files, problems)
 
-    def _bodies(self, where: str, wanted: Sequence[Archived]) -> dict[int, bytes]:
+    def _bodies(self, where: str, wanted: Sequence[ArchivedPayload]) -> dict[int, bytes]:
         found = self.file.read(where)
         bodies = {one.position: found[one.event_id] for one in wanted if one.event_id in found}
         for one in wanted:

@@ -28,6 +28,8 @@ class RoutedImports:
     journals: Sequence[SqliteImports]
     route: Callable[[OldQueue], SqliteImports]
     """Where the events go that no journal has."""
+    own: SqliteImports | None = None
+    """Ours, if we are known."""
 
     def take(self, source: OldQueue, rows: Sequence[Import], unreadable: Sequence[Unreadable], now_ms: int) -> Imported:
         homes = [self._home(source, row.event.event_id, row.event.digest) for row in rows]
@@ -56,8 +58,10 @@ class RoutedImports:
         return sum(one.resolve(event_id, keep, source, families, now_ms) for one in having)
 
     def _home(self, source: OldQueue, event_id: str, digest: bytes | None = None) -> SqliteImports:
-        having = (one for one in self.journals if one.has(source, event_id, digest))
-        return next(having, None) or self.route(source)
+        """An event of nobody is the one that somebody has; one of ours is ours, whoever else has the same."""
+        route = self.route(source)
+        having = (one for one in self.journals if one.has(source, event_id, None if route is self.own else digest))
+        return next(having, route)
 
 
 @contextmanager
@@ -74,4 +78,4 @@ def routed_imports(session: JournalSession) -> Iterator[RoutedImports]:
         def route(source: OldQueue) -> SqliteImports:
             return own if source.scope == ours and not source.is_journal else anonymous
 
-        yield RoutedImports(list(journals.values()), route)
+        yield RoutedImports(list(journals.values()), route, own if session.producer.known else None)

@@ -18,7 +18,7 @@ from millrace_client.journal.migration_ports import (
     TwoContents,
     Unreadable,
 )
-from millrace_client.journal.ports import Archived, Retained, Taken
+from millrace_client.journal.ports import ArchivedPayload, Retained, Taken
 
 
 @dataclass(slots=True)
@@ -92,9 +92,9 @@ class MemoryJournal:
             self.kept[position - 1].body = None
             self.kept[position - 1].archived_to = where
 
-    def archived(self) -> Sequence[Archived]:
+    def archived(self) -> Sequence[ArchivedPayload]:
         return [
-            Archived(one.position, one.event.event_id, len(one.event.body), one.event.digest, one.archived_to)
+            ArchivedPayload(one.position, one.event.event_id, len(one.event.body), one.event.digest, one.archived_to)
             for one in self.kept
             if one.archived_to
         ]

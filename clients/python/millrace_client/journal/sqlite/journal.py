@@ -12,7 +12,7 @@ from millrace.delivery.domain.families import Families, Family
 from millrace.delivery.domain.states import Delivery
 from millrace.delivery.domain.targets import Target
 from millrace.ledger.domain.errors import Conflict
-from millrace_client.journal.ports import Archived, Retained, Taken
+from millrace_client.journal.ports import ArchivedPayload, Retained, Taken
 from millrace_client.journal.sqlite import rows
 from millrace_client.journal.sqlite.database import Database
 
@@ -73,12 +73,12 @@ class SqliteJournal:
                 [(now_ms, how, where, one) for one in positions],
             )
 
-    def archived(self) -> Sequence[Archived]:
+    def archived(self) -> Sequence[ArchivedPayload]:
         found = self.database.connection.execute(
             "SELECT position, event_id, size, digest, removed_to FROM event_journal INDEXED BY journal_archived "
             "WHERE removed_how = 'archive' ORDER BY position"
         )
-        return [Archived(*row) for row in found]
+        return [ArchivedPayload(*row) for row in found]
 
     def restore(self, bodies: Mapping[int, bytes], where: str, now_ms: int) -> None:
         with self.database.transaction() as connection:

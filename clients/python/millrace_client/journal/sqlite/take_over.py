@@ -40,7 +40,8 @@ SELECT t.id, t.kind, t.url, t.prefixes,
         (SELECT max(position) FROM main.event_journal), 0)),
     t.added_ms, 0, t.failures, t.open_until_ms, t.paused_why, t.blocked, t.blocked_detail, t.blocked_ms, t.forgotten_ms
 FROM other.delivery_target t;
-INSERT OR IGNORE INTO main.event_source SELECT * FROM other.event_source;
+INSERT OR IGNORE INTO main.event_source
+SELECT s.* FROM other.event_source s JOIN other.event_journal o USING (event_id) {_SAME};
 INSERT OR IGNORE INTO main.migration_conflict
     (event_id, source, fingerprint, body, reason, found_ms, resolved, resolved_ms, journal_body)
 SELECT event_id, source, fingerprint, body, reason, found_ms, resolved, resolved_ms, journal_body
