@@ -1,4 +1,4 @@
-"""Queues as the tool before this one left them."""
+"""Queues and journals as the tools in use leave them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,17 @@ CREATE TABLE queue (id INTEGER PRIMARY KEY AUTOINCREMENT, event_id TEXT UNIQUE N
     data TEXT NOT NULL, timestamp INTEGER NOT NULL, retry_count INTEGER NOT NULL DEFAULT 0, coalesce_key TEXT);
 CREATE TABLE body_upload_queue (id INTEGER PRIMARY KEY, path TEXT);
 CREATE TABLE body_upload_failure_log (id INTEGER PRIMARY KEY, path TEXT);
+"""
+
+JOURNAL = """
+CREATE TABLE event_journal (event_id TEXT PRIMARY KEY, event_type TEXT NOT NULL, payload BLOB NOT NULL,
+    occurred_at TEXT NOT NULL, created_at TEXT NOT NULL, coalesce_key TEXT, archived_at TEXT,
+    drain_blocked_reason TEXT);
+"""
+LEDGER = """
+CREATE TABLE delivery_ledger (event_id TEXT NOT NULL, target_id TEXT NOT NULL, status TEXT NOT NULL,
+    attempt_count INTEGER NOT NULL DEFAULT 0, first_attempted_at TEXT, last_attempted_at TEXT, last_error TEXT,
+    PRIMARY KEY (event_id, target_id));
 """
 
 
@@ -44,3 +55,31 @@ def note(event_id: str, **more: Any) -> dict[str, Any]:
 def queued(path: Path) -> list[str]:
     with closing(sqlite3.connect(path)) as connection:
         return [id_ for (id_,) in connection.execute("SELECT event_id FROM queue ORDER BY id")]
+
+
+def old_journal(
+    path: Path, *events: dict[str, Any] | tuple[str, str], deliveries: dict[tuple[str, str], str] | None = None
+) -> Path:
+    """Captured one second apart, in this order. `deliveries`: (event, target) → status; None: it has no such table."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.executescript(JOURNAL + (LEDGER if deliveries is not None else ""))
+        for second, event in enumerate(events):
+            id_, payload = event if isinstance(event, tuple) else (event["event_id"], json.dumps(event))
+            at = f"2026-06-29T00:00:{second:02}+00:00"
+            connection.execute(
+                "INSERT INTO event_journal VALUES (?, 'note', ?, ?, ?, 'the same', NULL, 'missing_auth')",
+                (id_, payload.encode(), at, at),
+            )
+        for (event_id, target), status in (deliveries or {}).items():
+            connection.execute(
+                "INSERT INTO delivery_ledger VALUES (?, ?, ?, 3, '2026-06-29T00:00:00+00:00', "
+                "'2026-06-29T00:01:00+00:00', 'why')",
+                (event_id, target, status),
+            )
+    return path
+
+
+def journaled(path: Path) -> list[str]:
+    with closing(sqlite3.connect(path)) as connection:
+        return [id_ for (id_,) in connection.execute("SELECT event_id FROM event_journal ORDER BY created_at")]

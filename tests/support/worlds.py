@@ -88,6 +88,7 @@ def in_memory() -> World:
     journal = MemoryJournal()
     ledger = MemoryLedger({LEDGER: journal})
     journal.delivery_of = lambda target_id, position: ledger.delivery(target_id, LEDGER, position)
+    journal.rewind = lambda position: ledger.rewind(LEDGER, position)
     return World(journal, journal, ledger, ledger, MemoryTargets(), journal)
 
 

@@ -19,18 +19,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from millrace.delivery.domain.authority import Bearer
 from millrace.delivery.domain.families import Families
 from millrace_client.journal.archive_file import ArchiveFolder, read
 from millrace_client.journal.collect import Archive, Gc
 from millrace_client.journal.drain import Drain
+from millrace_client.journal.journals import Journals
 from millrace_client.journal.local_journal import LocalJournal
 from millrace_client.journal.lock import drain_lock
 from millrace_client.journal.migrate import Migrate
 from millrace_client.journal.old_queues import OldQueues
+from millrace_client.journal.restore import Restore
 from millrace_client.journal.session import Surroundings, now_ms, open_session
 from millrace_client.journal.sqlite.database import Database
 from millrace_client.journal.sqlite.imports import SqliteImports
 from millrace_client.journal.sqlite.journal import SqliteJournal
+from millrace_client.journal.sqlite.take_over import TakeOver
 from tests.support.local_target import LocalTarget, accept, local_target
 from tests.support.old_queues import note, old_queue, queued, scoped
 
@@ -107,8 +111,8 @@ def ids(prefix: str = "e") -> list[str]:
     return [f"{prefix}{number}" for number in range(EVENTS)]
 
 
-def rows(home: Path, query: str) -> list[tuple[Any, ...]]:
-    with Database(home / "event_journal.db") as database:
+def rows(home: Path, query: str, journal: Path | None = None) -> list[tuple[Any, ...]]:
+    with Database(journal or home / "event_journal.db") as database:
         assert database.connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         return database.connection.execute(query).fetchall()
 
@@ -253,12 +257,71 @@ def migrating() -> Operation:
     return Operation(prepare, run, check)
 
 
+def taking_over() -> Operation:
+    """Nobody's journal goes to somebody: no event is lost, none is delivered twice, and no history goes."""
+    me = Bearer("me", "acme")
+    everything = [*ids(), *ids("waiting")]
+
+    def prepare(home: Path) -> None:
+        delivered_home(home)
+        with Journals(home).open(me):
+            pass
+
+    def run(home: Path) -> None:
+        with drain_lock(home / "event_journal.lock"), Journals(home).open(me) as database:
+            TakeOver(database)(home / "event_journal.db", now_ms())
+
+    def check(home: Path) -> None:
+        def left(query: str) -> list[str]:
+            return [id_ for path in (None, Journals(home).path(me)) for (id_,) in rows(home, query, path)]
+
+        with_bytes = "SELECT event_id FROM event_journal JOIN event_body USING (position) ORDER BY position"
+        delivered = "SELECT event_id FROM event_journal JOIN delivery_ledger USING (position) ORDER BY position"
+        assert set(left(with_bytes)) == set(everything)
+        assert set(left(delivered)) == set(ids())
+        run(home)
+        assert (left(with_bytes), left(delivered)) == (everything, ids())
+        assert rows(home, "SELECT count(*) FROM event_journal") == [(0,)]
+
+    return Operation(prepare, run, check)
+
+
+def restoring() -> Operation:
+    bodies: dict[str, bytes] = {}
+    stored = "SELECT event_id, body FROM event_journal JOIN event_body USING (position)"
+
+    def prepare(home: Path) -> None:
+        delivered_home(home)
+        bodies.update(rows(home, stored))
+        with Database(home / "event_journal.db") as database:
+            Archive(SqliteJournal(database), ArchiveFolder(home / "archive"), now_ms)()
+
+    def run(home: Path) -> None:
+        with drain_lock(home / "event_journal.lock"), Database(home / "event_journal.db") as database:
+            Restore(SqliteJournal(database), ArchiveFolder(home / "archive"), now_ms)()
+
+    def check(home: Path) -> None:
+        assert {id_ for (id_,) in rows(home, REMOVED)} in (set(), set(ids())), "a file's events come back together"
+        run(home)
+        assert dict(rows(home, stored)) == bodies
+        assert rows(home, "SELECT count(*) FROM event_journal WHERE removed_ms IS NOT NULL") == [(0,)]
+
+    return Operation(prepare, run, check)
+
+
 def main(name: str, folder: Path) -> None:
     if name == "drain":
         with local_target(accept) as target:
             print(kill_at_every_point(draining(target), folder))
         return
-    made = {"capture": capturing, "gc": collecting, "archive": archiving, "migrate": migrating}
+    made = {
+        "capture": capturing,
+        "gc": collecting,
+        "archive": archiving,
+        "restore": restoring,
+        "migrate": migrating,
+        "take over": taking_over,
+    }
     print(kill_at_every_point(made[name](), folder))
 
 

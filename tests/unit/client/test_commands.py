@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 import threading
@@ -193,7 +194,7 @@ def test_status_exposes_the_target_authority_and_ignores_a_stale_scope(shell: Sh
     shell.point_at(hub)
     (shell.home / "active_queue_scope").write_text("feedfacefeedface\n")
     authority = shell.json("sync", "status", "--check")["target_authority"]
-    scope = authority["derived_queue_scope"]
+    scope = f"{hub.url}|me|acme"
     assert authority == {
         "configured_server_url": hub.url,
         "env_server_url": None,
@@ -202,7 +203,7 @@ def test_status_exposes_the_target_authority_and_ignores_a_stale_scope(shell: Sh
         "user_id": "me",
         "team_slug": "acme",
         "derived_queue_scope": scope,
-        "queue_db_path": f"{shell.home}/queues/queue-{scope}.db",
+        "queue_db_path": f"{shell.home}/queues/queue-{hashlib.sha256(scope.encode()).hexdigest()[:16]}.db",
         "active_queue_scope_status": "stale_non_authoritative",
         "error": None,
     }
@@ -228,10 +229,11 @@ def test_from_a_to_b_and_back_to_a_nothing_is_sent_twice(shell: Shell, hub: Loca
 def test_another_team_on_the_same_server_is_another_target(shell: Shell, hub: LocalTarget) -> None:
     shell.point_at(hub)
     shell.capture("e1")
-    shell.json("sync", "now")
+    [first] = shell.json("sync", "now")["targets"]
     shell.token = jwt.encode({"client_id": "me", "team_slug": "other"}, "s" * 32)
-    shell.json("sync", "now")
-    assert [request.ids for request in hub.requests] == [["e1"], ["e1"]]
+    [second] = shell.json("sync", "now")["targets"]
+    assert first["target"] != second["target"]
+    assert [request.ids for request in hub.requests] == [["e1"]], "e1 is the first team's"
 
 
 def test_status_has_all_sections_beside_the_old_fields_and_keeps_the_counts_apart(shell: Shell) -> None:
@@ -613,7 +615,10 @@ def test_the_journal_is_private_in_wal_mode_and_refuses_a_newer_version(shell: S
 
 def test_every_command_explains_itself_with_examples(shell: Shell) -> None:
     commands: list[list[str]] = [["capture"], ["stub"]]
-    commands += [["sync", name] for name in ("now", "status", "gc", "archive", "migrate", "retry", "targets")]
+    commands += [
+        ["sync", name]
+        for name in ("now", "status", "gc", "archive", "migrate", "retry", "targets", "conflicts", "audit")
+    ]
     for command in commands:
         shell.capsys.readouterr()
         assert cli.main([*command, "--help"]) == 0

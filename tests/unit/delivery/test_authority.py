@@ -12,6 +12,7 @@ from millrace.delivery.domain.authority import (
     TargetDisagreement,
     queue_scope,
     resolve,
+    short_digest,
     sync_enabled,
     target_id,
 )
@@ -19,6 +20,7 @@ from millrace.ledger.domain.errors import BadRequest
 
 ME = Bearer("user-1", "acme")
 ONE, OTHER = "https://one.example", "https://other.example"
+SCOPE = "https://one.example|user-1|acme"
 
 
 def resolved(
@@ -50,7 +52,43 @@ def test_it_has_the_nine_fields() -> None:
     target = resolved(ONE)
     assert target.resolved_server_url == ONE
     assert (target.user_id, target.team_slug) == ("user-1", "acme")
-    assert target.queue_db_path == f"/home/me/.spec-kitty/queues/queue-{target.derived_queue_scope}.db"
+    assert target.queue_db_path == f"/home/me/.spec-kitty/queues/queue-{short_digest(SCOPE)}.db"
+
+
+@pytest.mark.parametrize("url", ["https://One.Example/Hub/", " https://one.example/Hub "])
+def test_the_scope_and_the_queue_file_are_those_of_the_tools_in_use(url: str) -> None:
+    """D1: `{url}|{user}|{team}`, trimmed, in lower case, the URL without its last slash; 16 hex digits of SHA-256."""
+    target = resolve(
+        configured=url,
+        environment={},
+        identity=Bearer(" Me@Example.com ", "ACME"),
+        active_queue_scope="https://one.example/hub|me@example.com|acme",
+        home="/h",
+    )
+    assert target.derived_queue_scope == "https://one.example/hub|me@example.com|acme"
+    assert target.queue_db_path == "/h/queues/queue-5d3fe8adbfb9edcb.db"
+    assert target.active_queue_scope_status == "matches"
+    assert queue_scope(ONE, Bearer()) == "https://one.example||"
+
+
+@pytest.mark.parametrize(
+    ("other", "allowed"),
+    [
+        (Bearer(), True),
+        (Bearer(None, "acme"), True),
+        (Bearer("user-1", None), True),
+        (Bearer("user-1", "acme"), False),
+        (Bearer("user-2", "acme"), False),
+        (Bearer("user-1", "blue"), False),
+        (Bearer(None, "blue"), False),
+        (Bearer("user-2", None), False),
+        (Bearer(None, "ACME"), False),
+    ],
+)
+def test_only_what_is_nobodys_or_half_known_and_agrees_is_taken_over(other: Bearer, allowed: bool) -> None:
+    """D1: one team's facts never become another's."""
+    assert ME.may_take_over(other) is allowed
+    assert not Bearer().may_take_over(other)
 
 
 def test_env_and_config_that_disagree_cannot_derive_a_scope_for_one_and_post_to_the_other() -> None:

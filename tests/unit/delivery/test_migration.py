@@ -9,13 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from millrace.delivery.domain.families import Families, Family
+from millrace.delivery.domain.states import Delivery, Status
 from millrace.ledger.domain.errors import Conflict, NotFound
+from millrace_client.journal.collect import Gc
 from millrace_client.journal.memory.journal import MemoryJournal
 from millrace_client.journal.migrate import Migrate, Migrated
 from millrace_client.journal.migration_ports import Imported
 from millrace_client.journal.old_queues import OldQueues
 from millrace_client.journal.sqlite.imports import SqliteImports
-from tests.support.old_queues import note, old_queue, queued, scoped
+from millrace_client.journal.sqlite.targets import SqliteTargets
+from tests.support.old_queues import journaled, note, old_journal, old_queue, queued, scoped
 from tests.support.worlds import A, Scripted, World
 
 
@@ -44,6 +48,7 @@ def test_multiple_scoped_queues_and_the_legacy_one_migrate_in_one_run(world: Wor
     old_queue(tmp_path / "queues" / "queue-short.db", note("stranger"))
     migrated = migrate(world, tmp_path)
     assert migrated.ok
+    assert migrated.strangers == [str(tmp_path / "queues" / "queue-short.db")], "named, not skipped in silence"
     assert [report.imported for report in migrated.sources] == [Imported(1), Imported(2), Imported(1)]
     assert [(one.body_uploads, one.body_upload_failures) for one in migrated.sources] == [(2, 0), (0, 1), (0, 0)]
     assert bodies(world) == {f"e{n}": json.dumps(note(f"e{n}")).encode() for n in (1, 2, 3, 4)}
@@ -100,11 +105,11 @@ def test_keeping_the_journals_content_settles_the_conflict_for_good(world: World
     old_queue(scoped(tmp_path, "a"), note("e1", n=2))
     old_queue(scoped(tmp_path, "b"), note("e1", n=3))
     migrate(world, tmp_path)
-    assert world.imports.resolve("e1", "journal", None, world.clock()) == 2
+    assert world.imports.resolve("e1", "journal", None, world.families, world.clock()) == 2
     assert migrate(world, tmp_path).ok
     assert json.loads(bodies(world)["e1"])["n"] == 1
     with pytest.raises(NotFound):
-        world.imports.resolve("e1", "journal", None, world.clock())
+        world.imports.resolve("e1", "journal", None, world.families, world.clock())
 
 
 def test_keeping_the_sources_content_needs_one_source_and_an_event_nobody_was_sent(
@@ -114,24 +119,24 @@ def test_keeping_the_sources_content_needs_one_source_and_an_event_nobody_was_se
     a, b = old_queue(scoped(tmp_path, "a"), note("e1", n=2)), old_queue(scoped(tmp_path, "b"), note("e1", n=3))
     migrate(world, tmp_path)
     with pytest.raises(Conflict):
-        world.imports.resolve("e1", "source", None, world.clock())
-    assert world.imports.resolve("e1", "source", str(a), world.clock()) == 1
+        world.imports.resolve("e1", "source", None, world.families, world.clock())
+    assert world.imports.resolve("e1", "source", str(a), world.families, world.clock()) == 1
     assert json.loads(bodies(world)["e1"])["n"] == 2
     world.drain(Scripted())
     with pytest.raises(Conflict):
-        world.imports.resolve("e1", "source", str(b), world.clock())
+        world.imports.resolve("e1", "source", str(b), world.families, world.clock())
     assert json.loads(bodies(world)["e1"])["n"] == 2, "delivered bytes are frozen"
-    assert world.imports.resolve("e1", "journal", None, world.clock()) == 1
+    assert world.imports.resolve("e1", "journal", None, world.families, world.clock()) == 1
 
 
 def test_once_settled_by_the_source_the_others_are_compared_with_that(world: World, tmp_path: Path) -> None:
     old_queue(tmp_path / "queue.db", note("e1", n=1))
     old_queue(scoped(tmp_path, "a"), note("e1", n=2))
     migrate(world, tmp_path)
-    world.imports.resolve("e1", "source", None, world.clock())
+    world.imports.resolve("e1", "source", None, world.families, world.clock())
     [report, _] = migrate(world, tmp_path).sources
     assert report.imported.conflicts == 1, "now queue.db is the one that disagrees"
-    world.imports.resolve("e1", "journal", None, world.clock())
+    world.imports.resolve("e1", "journal", None, world.families, world.clock())
     assert migrate(world, tmp_path).ok
 
 
@@ -146,7 +151,7 @@ def test_a_row_that_cannot_be_an_event_is_a_conflict_and_is_not_lost(world: Worl
     assert [one.event_id for one in world.imports.conflicts()] == ["e1"]
     assert list(bodies(world)) == ["e2"]
     with pytest.raises(Conflict):
-        world.imports.resolve("e1", "source", None, world.clock())
+        world.imports.resolve("e1", "source", None, world.families, world.clock())
 
 
 def test_a_corrupt_or_locked_source_is_reported_untouched_and_hurts_no_other(world: World, tmp_path: Path) -> None:
@@ -179,3 +184,132 @@ def test_cleaning_deletes_what_the_journal_has_and_never_a_body_upload(world: Wo
     receiver = Scripted()
     world.drain(receiver, A)
     assert receiver.sent == ["e1", "e2"]
+
+
+@pytest.mark.parametrize("keep", ["journal", "source"])
+def test_both_contents_can_be_compared_before_a_conflict_is_settled_and_after(
+    world: World, tmp_path: Path, keep: str
+) -> None:
+    """D3, D10: only gc and archive destroy, so what was not chosen stays readable under the conflict."""
+    old_queue(tmp_path / "queue.db", note("e1", n=1))
+    a, b = old_queue(scoped(tmp_path, "a"), note("e1", n=2)), old_queue(scoped(tmp_path, "b"), note("e1", n=3))
+    migrate(world, tmp_path)
+
+    def contents() -> list[tuple[str, bytes | None, bytes, str]]:
+        found = world.imports.compare("e1")
+        return [(one.conflict.source, one.journal, one.source, one.conflict.resolved) for one in found]
+
+    one, two, three = (json.dumps(note("e1", n=n)).encode() for n in (1, 2, 3))
+    assert contents() == [(str(a), one, two, ""), (str(b), one, three, "")]
+    world.imports.resolve("e1", keep, str(a), world.families, world.clock())
+    other = "" if keep == "source" else "journal"
+    assert sorted(contents()) == [(str(a), one, two, keep), (str(b), one, three, other)]
+    assert bodies(world)["e1"] == (two if keep == "source" else one)
+    world.drain(Scripted())
+    Gc(world.payloads, world.clock)()
+    assert {found.source for found in world.imports.compare("e1")} == {two, three}
+    assert world.imports.compare("nothing") == []
+
+
+def test_what_is_kept_of_a_source_gets_the_family_of_its_type_and_every_target_looks_at_it(
+    world: World, tmp_path: Path
+) -> None:
+    """D2, D10: a local note that turns out to be an order is delivered, and the other way round it is not."""
+    world.families = Families({"here.": Family.LOCAL_ONLY})
+    old_queue(tmp_path / "queue.db", ("e1", ORDER % ("e1", "here.note")), ("e2", ORDER % ("e2", "order.paid")))
+    old_queue(scoped(tmp_path, "a"), ("e1", ORDER % ("e1", "order.paid")), ("e2", ORDER % ("e2", "here.note")))
+    migrate(world, tmp_path)
+    world.imports.resolve("e2", "source", None, world.families, world.clock())
+    receiver = Scripted()
+    world.drain(receiver)
+    assert receiver.sent == [], "both are local by now"
+    world.imports.resolve("e1", "source", None, world.families, world.clock())
+    world.drain(receiver)
+    assert receiver.sent == ["e1"]
+
+
+ORDER = '{"event_id": "%s", "event_type": "%s"}'
+
+
+def test_journals_of_the_tools_in_use_migrate_by_the_rules_of_queues(world: World, tmp_path: Path) -> None:
+    """D10: twins merge, divergent ones conflict, unreadable ones are kept, the source stays as it is."""
+    old_queue(tmp_path / "queue.db", note("q1"), note("e2", n=2))
+    source = old_journal(
+        tmp_path / "event_journal" / "journal-0123456789abcdef.db", note("e1"), note("q1"), note("e2"), ("bad", "{")
+    )
+    old_journal(tmp_path / "event_journal" / "journal-local.db", note("e3"))
+    (tmp_path / "event_journal" / "notes.txt").write_text("mine")
+    (tmp_path / "event_journal" / "journal-local.db-wal").write_bytes(b"")
+    before = source.read_bytes()
+    migrated = migrate(world, tmp_path, clean=True)
+    assert [one.imported for one in migrated.sources] == [Imported(2), Imported(1, 1, 2), Imported(1)]
+    assert migrated.strangers == [str(tmp_path / "event_journal" / "notes.txt")]
+    assert migrated.cleanup_blocked
+    assert source.read_bytes() == before
+    assert list(bodies(world)) == ["q1", "e2", "e1", "e3"]
+    assert bodies(world)["e1"] == json.dumps(note("e1")).encode()
+    assert provenance(world, "q1") == {str(tmp_path / "queue.db"): "", str(source): "0123456789abcdef"}
+    assert {one.event_id for one in world.imports.conflicts()} == {"e2", "bad"}
+    assert [one.imported for one in migrate(world, tmp_path).sources] == [
+        Imported(0, 2),
+        Imported(0, 2, 2),
+        Imported(0, 1),
+    ]
+    for event_id in ("e2", "bad"):
+        world.imports.resolve(event_id, "journal", None, world.families, world.clock())
+    assert migrate(world, tmp_path, clean=True).ok
+    assert journaled(source) == []
+
+
+def test_deliveries_of_the_tools_in_use_are_kept_under_a_name_that_is_no_target_of_ours(
+    world: World, tmp_path: Path
+) -> None:
+    """D5, D10: history stays, the bytes are frozen, and whether it is the same place nobody knows: it is sent again."""
+    deliveries = {("e1", "a"): "success", ("e2", "a"): "failed_transient", ("e2", "t2"): "terminal-failed"}
+    old_journal(tmp_path / "event_journal" / "journal-x.db", note("e1"), note("e2"), note("e3"), deliveries=deliveries)
+    assert migrate(world, tmp_path).ok
+    found = imported_deliveries(world)
+    first_ms = 1782691200000
+    assert found[("e1", "a")] == Delivery(Status.SUCCESS, 3, first_ms, first_ms + 60_000, None, "why")
+    assert {key: delivery.status for key, delivery in found.items()} == {
+        ("e1", "a"): Status.SUCCESS,
+        ("e2", "a"): Status.TRANSIENT,
+        ("e2", "t2"): Status.TERMINAL_FAILED,
+    }
+    old_queue(tmp_path / "queue.db", note("e1", n=2), note("e3", n=2))
+    migrate(world, tmp_path)
+    with pytest.raises(Conflict, match="frozen"):
+        world.imports.resolve("e1", "source", None, world.families, world.clock())
+    assert world.imports.resolve("e3", "source", None, world.families, world.clock()) == 1
+    receiver = Scripted()
+    world.drain(receiver, A)
+    assert receiver.sent == ["e1", "e2", "e3"]
+    assert Gc(world.payloads, world.clock)().events == 3, "nothing waits for a target nobody knows"
+
+
+def imported_deliveries(world: World) -> dict[tuple[str, str], Delivery]:
+    """By event, and by the target's name in the source."""
+    if isinstance(world.imports, MemoryJournal):
+        kept = world.imports.kept
+        return {(one.event.event_id, id_): found for one in kept for id_, found in one.delivered_elsewhere.items()}
+    assert isinstance(world.states, SqliteTargets)
+    assert world.states.known() == []
+    names = ("a", "t2")
+    return {
+        (found.event_id, name): found.delivery
+        for name in names
+        for found in world.deliveries.find(f"unknown:{name}", None)
+    }
+
+
+def test_a_file_that_is_no_journal_of_theirs_is_reported_and_hurts_no_other(world: World, tmp_path: Path) -> None:
+    strange = tmp_path / "event_journal" / "journal-a.db"
+    strange.parent.mkdir()
+    with closing(sqlite3.connect(strange)) as connection, connection:
+        connection.execute("CREATE TABLE event_journal (id INTEGER PRIMARY KEY)")
+    with closing(sqlite3.connect(tmp_path / "event_journal" / "journal-b.db")) as connection, connection:
+        connection.execute("CREATE TABLE other (id INTEGER PRIMARY KEY)")
+    old_journal(tmp_path / "event_journal" / "journal-c.db", note("e1"))
+    migrated = migrate(world, tmp_path)
+    assert [bool(one.problem) for one in migrated.sources] == [True, False, False]
+    assert list(bodies(world)) == ["e1"]

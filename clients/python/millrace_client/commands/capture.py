@@ -15,14 +15,15 @@ from millrace.delivery.domain.events import MOST_EVENT_BYTES, Captured, captured
 from millrace.ledger.domain import strict_json
 from millrace.ledger.domain.errors import BadRequest, TooLarge
 from millrace_client.commands.connection import World
-from millrace_client.commands.journal_options import Home, plainly
+from millrace_client.commands.journal_options import Home, Token, plainly
 from millrace_client.commands.options import JsonOutput
 from millrace_client.commands.output import err
 from millrace_client.errors import Usage
 from millrace_client.home import default_home
 from millrace_client.journal.capture import Capture, Report
 from millrace_client.journal.config import load_to_capture
-from millrace_client.journal.sqlite.database import Database
+from millrace_client.journal.identity import bearer
+from millrace_client.journal.journals import Journals
 from millrace_client.journal.sqlite.journal import SqliteJournal
 
 
@@ -39,13 +40,15 @@ def capture(
     opt_out: Annotated[
         bool, typer.Option("--opt-out", help="Discard it, if its family may be discarded; else it is kept.")
     ] = False,
+    token: Token = None,
     home: Home = None,
     as_json: JsonOutput = False,
 ) -> None:
     """
     Keep events in the local journal. No network, token or server is needed; `millrace sync now` delivers.
 
-    A line of a file is an event: a JSON object with event_id and event_type, kept byte for byte.
+    A line of a file is an event: a JSON object with event_id and event_type, kept byte for byte. Each user and team has
+    a journal of its own; what is captured without a token goes to the first that delivers.
 
     Examples:
 
@@ -58,7 +61,7 @@ def capture(
     events = _events(kind, payload, event_id, file, coalesce)
     world: World = ctx.obj
     config, problem = load_to_capture(home or default_home(), world.around.environment)
-    with Database(config.journal_path) as database:
+    with Journals(config.home).open(bearer(token and token.strip(), config.team_slug)) as database:
         report = Capture(SqliteJournal(database), config.families, world.around.clock)(events, opt_out=opt_out)
     if problem:
         err.print(

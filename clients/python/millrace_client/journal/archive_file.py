@@ -6,7 +6,8 @@ import gzip
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +35,16 @@ class ArchiveFolder:
         except (OSError, ValueError, KeyError, EOFError) as error:
             raise Unavailable(f"The archive file could not be written and verified: {error}") from error
         return str(self.folder / name)
+
+    def read(self, where: str) -> Mapping[str, bytes]:
+        """Where it was written, or, if the folder was moved, by its name in this folder."""
+        file = Path(where) if Path(where).is_file() else self.folder / Path(where).name
+        try:
+            return dict(read(file))
+        except FileNotFoundError as error:
+            raise Unavailable(f"There is no {file.name} at its place or in {self.folder}.") from error
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zlib.error) as error:
+            raise Unavailable(f"The archive file cannot be read: {error}") from error
 
 
 def read(file: Path) -> Iterator[tuple[str, bytes]]:

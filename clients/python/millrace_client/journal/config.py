@@ -32,11 +32,8 @@ class Config:
     targets: Sequence[Definition] = ()
 
     @property
-    def journal_path(self) -> Path:
-        return self.home / "event_journal.db"
-
-    @property
     def lock_path(self) -> Path:
+        """Of all journals of the home folder: who drains one may take over another."""
         return self.home / "event_journal.lock"
 
     def active_queue_scope(self) -> str | None:

@@ -14,6 +14,7 @@ from millrace_client.journal.sqlite.database import Database
 from millrace_client.journal.sqlite.journal import SqliteJournal
 from millrace_client.journal.sqlite.ledger import SqliteLedger
 from millrace_client.journal.sqlite.overview import SqliteOverview
+from millrace_client.journal.sqlite.take_over import TakeOver
 from millrace_client.journal.sqlite.targets import SqliteTargets
 
 MOST_THREADS = 16
@@ -25,10 +26,11 @@ Progress = Callable[[str, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How a target's drain ended, and how many events it has yet to get."""
+    """How a target's drain ended, and how many events it has yet to get: now or later, or once they are restored."""
 
     drained: Drained
     left: int = 0
+    archived: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +45,11 @@ class Drain:
 
     def __call__(self) -> list[Result]:
         """One result per target, and one for the Teamspace if it is blocked before it has a name."""
-        nameless = self._nameless()
+        nameless: list[Result] = []
         try:
             with drain_lock(self.session.config.lock_path):
+                self._take_over()
+                nameless = self._nameless()
                 if not self.definitions:
                     return nameless
                 with self.session.database() as database:
@@ -53,7 +57,15 @@ class Drain:
                 with ThreadPoolExecutor(min(len(self.definitions), MOST_THREADS)) as pool:
                     return nameless + list(pool.map(self._one, self.definitions))
         except Draining as error:
-            return nameless + [self._locked(one, str(error)) for one in self.definitions]
+            return self._nameless() + [self._locked(one, str(error)) for one in self.definitions]
+
+    def _take_over(self) -> None:
+        """What nobody captured is ours from now on, if we are somebody (D1)."""
+        unclaimed = self.session.journals.unclaimed(self.session.producer)
+        if unclaimed:
+            with self.session.database() as database:
+                for path in unclaimed:
+                    TakeOver(database)(path, self.session.around.clock())
 
     def _one(self, one: Definition) -> Result:
         session = self.session
@@ -66,7 +78,7 @@ class Drain:
             self.waiting(one.id, counts.unattempted(target) + counts.waiting(target))
             dispatch = replace(self._dispatch(database), progress=lambda count: self.progress(one.id, count))
             drained = dispatch(target, session.receiver(one), force=self.force)
-            return Result(drained, counts.unattempted(target) + counts.waiting(target))
+            return _result(drained, counts.unattempted(target) + counts.waiting(target), counts.archived(target))
 
     def _locked(self, one: Definition, detail: str) -> Result:
         with self.session.database() as database:
@@ -92,3 +104,14 @@ class Drain:
                 (TEAMSPACE, gate[0].value, gate[1], self.session.around.clock()),
             )
         return [Result(Drained(TEAMSPACE, blocked=gate[0], detail=gate[1]))]
+
+
+def archived_detail(count: int) -> str:
+    return f"{count} archived events were not delivered; `millrace sync archive --restore` brings them back"
+
+
+def _result(drained: Drained, left: int, archived: int) -> Result:
+    """Not all is delivered while the bytes of some of it are in an archive."""
+    if archived and drained.complete:
+        drained = replace(drained, complete=False, detail=archived_detail(archived))
+    return Result(drained, left, archived)

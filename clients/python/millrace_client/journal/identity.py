@@ -36,6 +36,12 @@ def read_token(token: str | None, configured_team: str | None) -> TokenClaims | 
     )
 
 
+def bearer(token: str | None, configured_team: str | None) -> Bearer:
+    """Who captures and sends: what the token says, else what is configured, else nobody."""
+    claims = read_token(token, configured_team)
+    return claims.claims if claims else Bearer(None, configured_team)
+
+
 def teamspace_gate(
     target: ResolvedSyncTarget, token: TokenClaims | None, environment: Mapping[str, str], now_s: float
 ) -> tuple[Blocked, str] | None:

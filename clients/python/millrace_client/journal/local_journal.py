@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -11,19 +12,25 @@ from millrace.delivery.domain.events import captured
 from millrace_client.home import default_home
 from millrace_client.journal.capture import Capture, Report
 from millrace_client.journal.config import load_to_capture
+from millrace_client.journal.identity import bearer
+from millrace_client.journal.journals import Journals
 from millrace_client.journal.session import now_ms
-from millrace_client.journal.sqlite.database import Database
 from millrace_client.journal.sqlite.journal import SqliteJournal
 
 Event = Mapping[str, Any] | str | bytes
 
 
 class LocalJournal:
-    """The journal of a home folder. Text and bytes are kept exactly as they are; use it from one thread."""
+    """
+    Our journal in a home folder. Text and bytes are kept exactly as they are; use it from one thread.
 
-    def __init__(self, home: Path | None = None) -> None:
+    `token`, else `MILLRACE_TOKEN`, says who captures. It is only read: one that has expired, or none, stops nobody.
+    """
+
+    def __init__(self, home: Path | None = None, *, token: str | None = None) -> None:
         config, _ = load_to_capture(home or default_home())
-        self._database = Database(config.journal_path)
+        producer = bearer(token or os.environ.get("MILLRACE_TOKEN"), config.team_slug)
+        self._database = Journals(config.home).open(producer)
         self._capture = Capture(SqliteJournal(self._database), config.families, now_ms)
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Migrate: bring what the old queues still hold into the journal, each source by itself, as often as you like (D10)."""
+"""Migrate: bring what old queues and journals hold into ours, each source by itself, as often as you like (D10)."""
 
 from __future__ import annotations
 
@@ -40,6 +40,8 @@ class Migrated:
     sources: Sequence[SourceReport]
     conflicts: int
     cleanup_blocked: bool = False
+    strangers: Sequence[str] = ()
+    """Files that are neither queues nor journals by their name."""
 
     @property
     def ok(self) -> bool:
@@ -63,7 +65,7 @@ class Migrate:
         conflicts = len(self.imports.conflicts())
         if clean and not conflicts:
             reports = [self._cleaned(report) for report in reports]
-        return Migrated(reports, conflicts, cleanup_blocked=clean and bool(conflicts))
+        return Migrated(reports, conflicts, clean and bool(conflicts), self.sources.strangers())
 
     def _source(self, source: OldQueue) -> SourceReport:
         try:
@@ -93,7 +95,8 @@ class Migrate:
         event = captured(queued.data)
         if event.event_id != queued.event_id:
             raise Rejected("The row and its data have different event ids.", field="event_id")
-        return Import(event, self.families.of(event.event_type), queued.timestamp, queued.retry_count)
+        family = self.families.of(event.event_type)
+        return Import(event, family, queued.timestamp, queued.retry_count, queued.deliveries)
 
     def _cleaned(self, report: SourceReport) -> SourceReport:
         """Read and imported once more, so that only what the journal has is deleted."""

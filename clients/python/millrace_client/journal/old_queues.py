@@ -1,4 +1,7 @@
-"""The old queues on this machine: `queue.db` and every `queues/queue-<16 hex>.db`, read without changing them (D10)."""
+"""Old queues and journals on this machine, read without changing them (D10).
+
+They are `queue.db`, every `queues/queue-<16 hex>.db`, and every `event_journal/journal-*.db`.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from millrace.ledger.domain.errors import BadRequest, Unavailable
+from millrace_client.journal import old_journal
 from millrace_client.journal.migration_ports import Contents, OldQueue, Queued
 
 LEGACY = "queue.db"
 BUSY_SECONDS = 1.0
 
 _SCOPED = re.compile(r"queue-([0-9a-f]{16})\.db")
+_JOURNAL = re.compile(r"journal-(.+)\.db")
+_SIDE_FILE = re.compile(r".+\.db-(wal|shm|journal)")
+_FOLDERS = {"queues": _SCOPED, "event_journal": _JOURNAL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +33,28 @@ class OldQueues:
         legacy = self.home / LEGACY
         if legacy.is_file():
             yield OldQueue(str(legacy), "")
-        folder = self.home / "queues"
-        for file in sorted(folder.iterdir()) if folder.is_dir() else ():
-            match = _SCOPED.fullmatch(file.name)
-            if match and file.is_file():
-                yield OldQueue(str(file), match[1])
+        for folder, name in _FOLDERS.items():
+            for file in self._files(folder):
+                if match := name.fullmatch(file.name):
+                    yield OldQueue(str(file), match[1], name is _JOURNAL)
+
+    def strangers(self) -> Sequence[str]:
+        return [
+            str(file)
+            for folder, name in _FOLDERS.items()
+            for file in self._files(folder)
+            if not name.fullmatch(file.name) and not _SIDE_FILE.fullmatch(file.name)
+        ]
+
+    def _files(self, folder: str) -> list[Path]:
+        place = self.home / folder
+        return [file for file in sorted(place.iterdir()) if file.is_file()] if place.is_dir() else []
 
     def read(self, source: OldQueue) -> Contents:
         with _opened(Path(source.path), "ro") as connection:
             connection.execute("BEGIN")
+            if source.is_journal:
+                return Contents(old_journal.read(connection), 0, 0)
             queued = [_queued(row) for row in connection.execute(_QUEUED)] if _has(connection, "queue") else []
             return Contents(
                 queued, _count(connection, "body_upload_queue"), _count(connection, "body_upload_failure_log")
@@ -43,9 +63,10 @@ class OldQueues:
     def clean(self, source: OldQueue, queued: Sequence[Queued]) -> int:
         with _opened(Path(source.path), "rw") as connection:
             connection.execute("BEGIN IMMEDIATE")
+            table, column = ("event_journal", "payload") if source.is_journal else ("queue", "data")
             cleaned = sum(
                 connection.execute(
-                    "DELETE FROM queue WHERE event_id = ? AND CAST(data AS BLOB) = ?", (row.event_id, row.data)
+                    f"DELETE FROM {table} WHERE event_id = ? AND CAST({column} AS BLOB) = ?", (row.event_id, row.data)
                 ).rowcount
                 for row in queued
             )

@@ -57,6 +57,27 @@ class Payloads(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class ArchivedPayload:
+    """An event whose bytes are in the file `where`."""
+
+    position: int
+    event_id: str
+    size: int
+    digest: bytes
+    where: str
+
+
+class Archives(Protocol):
+    """The bytes that were archived, and the way back."""
+
+    def archived(self) -> Sequence[ArchivedPayload]:
+        """In order of position."""
+
+    def restore(self, bodies: Mapping[int, bytes], where: str, now_ms: int) -> None:
+        """Put the bytes of all of these events back, or none, with an audit row. Targets that lack them get them."""
+
+
+@dataclass(frozen=True, slots=True)
 class JournalCounts:
     """`captured` is all there ever was; of these `retained` still have their bytes."""
 
@@ -65,16 +86,21 @@ class JournalCounts:
     retained_bytes: int = 0
     superseded: int = 0
     local_only: int = 0
+    archived: int = 0
+    oldest_ms: int | None = None
+    """When the oldest of the retained ones was captured."""
 
 
 @dataclass(frozen=True, slots=True)
 class TargetCounts:
-    """A known target, how many deliveries it has in each status, and how many events wait for a first attempt."""
+    """A known target, how many deliveries it has in each status, and how many events wait for a first attempt, or
+    would, were they not archived."""
 
     target: Target
     state: TargetState
     statuses: Mapping[Status, int]
     unattempted: int
+    archived: int = 0
 
 
 class Overview(Protocol):
@@ -99,3 +125,6 @@ class ArchiveFile(Protocol):
     def write(self, events: Sequence[ArchivedEvent]) -> str:
         """Write the events, read them back, compare; returns the file's name once it is durable. Raises
         `Unavailable`."""
+
+    def read(self, where: str) -> Mapping[str, bytes]:
+        """The events of a file, by id, byte for byte. Raises `Unavailable`."""

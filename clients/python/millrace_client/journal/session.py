@@ -21,7 +21,8 @@ from millrace.delivery.receivers.registry import RECEIVERS
 from millrace.ledger.domain.errors import Rejected
 from millrace_client.errors import Usage
 from millrace_client.journal.config import Config, load
-from millrace_client.journal.identity import TokenClaims, read_token, teamspace_gate
+from millrace_client.journal.identity import TokenClaims, bearer, read_token, teamspace_gate
+from millrace_client.journal.journals import Journals
 from millrace_client.journal.sqlite.database import Database
 
 TEAMSPACE = teamspace.KIND.name
@@ -56,10 +57,18 @@ class JournalSession:
     identity: TokenClaims | None
     around: Surroundings
 
+    @property
+    def journals(self) -> Journals:
+        return Journals(self.config.home)
+
+    @property
+    def producer(self) -> Bearer:
+        return Bearer(self.authority.user_id, self.authority.team_slug)
+
     @contextmanager
     def database(self) -> Iterator[Database]:
-        """Connections are per thread: whoever works side by side opens their own."""
-        with Database(self.config.journal_path) as database:
+        """Our own journal. Connections are per thread: whoever works side by side opens their own."""
+        with self.journals.open(self.producer) as database:
             yield database
 
     @property
@@ -119,7 +128,7 @@ def open_session(
     """
     config = load(home, around.environment)
     identity = read_token(token, config.team_slug)
-    claims = identity.claims if identity else Bearer(None, config.team_slug)
+    claims = bearer(token, config.team_slug)
     try:
         authority = resolve(
             configured=config.server_url,

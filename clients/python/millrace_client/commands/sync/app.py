@@ -5,6 +5,8 @@ from __future__ import annotations
 import typer
 
 from millrace_client.commands.sync.archive import archive
+from millrace_client.commands.sync.audit import audit
+from millrace_client.commands.sync.conflicts import conflicts
 from millrace_client.commands.sync.gc import gc
 from millrace_client.commands.sync.migrate import migrate
 from millrace_client.commands.sync.now import now
@@ -17,5 +19,5 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-for command in (now, targets, status, gc, archive, retry, migrate):
+for command in (now, targets, status, gc, archive, retry, migrate, conflicts, audit):
     app.command()(command)

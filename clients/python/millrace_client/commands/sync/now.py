@@ -16,7 +16,7 @@ from millrace_client.commands.journal_options import Home, Override, Token, plai
 from millrace_client.commands.options import JsonOutput
 from millrace_client.commands.output import err, out
 from millrace_client.errors import Usage
-from millrace_client.journal.drain import Drain, Result
+from millrace_client.journal.drain import Drain, Result, archived_detail
 from millrace_client.journal.session import JournalSession
 
 
@@ -89,6 +89,7 @@ def _as_json(result: Result) -> dict[str, Any]:
         "open_until_ms": one.open_until_ms,
         "counts": {status.value: one.counts.get(status, 0) for status in Status},
         "left": result.left,
+        "archived": result.archived,
     }
 
 
@@ -105,10 +106,12 @@ def _show(results: Sequence[Result]) -> None:
         if one.counts or not one.blocked:
             left = f"; {result.left} left for later" if result.left else ""
             out.print(f"{one.target_id}: {summary}{left}.", markup=False)
+        if result.archived:
+            err.print(f"{one.target_id}: {archived_detail(result.archived)}.", style="yellow", markup=False)
 
 
 def _exit_code(results: Sequence[Result]) -> int:
     if any(one.drained.blocked == Blocked.NETWORK_UNAVAILABLE for one in results):
         return 3
     given_up = any(one.drained.counts.get(Status.TERMINAL_FAILED) for one in results)
-    return 1 if given_up or any(one.left or not one.drained.complete for one in results) else 0
+    return 1 if given_up or any(one.left or one.archived or not one.drained.complete for one in results) else 0

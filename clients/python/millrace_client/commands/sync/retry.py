@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -12,6 +13,7 @@ from millrace_client.commands.journal_options import Home, plainly, session_of
 from millrace_client.commands.options import JsonOutput
 from millrace_client.commands.output import out
 from millrace_client.errors import Usage
+from millrace_client.journal.sqlite.database import Database
 from millrace_client.journal.sqlite.journal import SqliteJournal
 from millrace_client.journal.sqlite.ledger import SqliteLedger
 from millrace_client.journal.sqlite.targets import SqliteTargets
@@ -38,26 +40,29 @@ def retry(
     if (event_id is None) != every:
         raise Usage("Name an event, or say --all.")
     session = session_of(ctx, home, None, lenient=True)
-    with session.database() as database:
-        where = _target(SqliteTargets(database), target)
-        run = Retry(SqliteLedger(database), SqliteJournal(database), session.around.clock)
-        count = run.all_terminal(where) if event_id is None else _one(run, where, event_id)
+    with session.journals.all() as databases:
+        where = _target(databases, target)
+        runs = [Retry(SqliteLedger(one), SqliteJournal(one), session.around.clock) for one in databases]
+        count = sum(run.all_terminal(where) for run in runs) if event_id is None else _one(runs, where, event_id)
     if as_json:
         print(json.dumps({"target": where, "retried": count}))
     else:
         out.print(f"{count} to be tried again at {where}; `millrace sync now` does it.", markup=False)
 
 
-def _one(run: Retry, target_id: str, event_id: str) -> int:
-    run(target_id, event_id)
-    return 1
+def _one(runs: Sequence[Retry], target_id: str, event_id: str) -> int:
+    """In whichever journals have it: the same id may be two events of two producers."""
+    having = [run for run in runs if run.deliveries.get(target_id, event_id) is not None]
+    for run in having or runs[:1]:
+        run(target_id, event_id)
+    return len(having)
 
 
-def _target(known: SqliteTargets, named: str | None) -> str:
-    ids = [one.id for one in known.known()]
+def _target(databases: Sequence[Database], named: str | None) -> str:
+    ids = list(dict.fromkeys(one.id for database in databases for one in SqliteTargets(database).known()))
     if named is not None:
         if named not in ids:
-            raise Usage(f"The journal knows no target {named}. Known: {', '.join(ids) or 'none'}.")
+            raise Usage(f"No journal knows a target {named}. Known: {', '.join(ids) or 'none'}.")
         return named
     if len(ids) != 1:
         raise Usage(f"Say which --target. Known: {', '.join(ids) or 'none'}.")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,6 +20,8 @@ from millrace_client.commands.output import err, out
 from millrace_client.errors import Usage
 from millrace_client.journal.collect import Gc
 from millrace_client.journal.delivery_status import SUGGEST_BYTES, DeliveryStatus
+from millrace_client.journal.drain import archived_detail
+from millrace_client.journal.journals import owner
 from millrace_client.journal.old_queues import LEGACY, OldQueues, counts
 from millrace_client.journal.session import JournalSession
 from millrace_client.journal.sqlite.database import Database
@@ -65,16 +69,18 @@ def status(
 
 
 def report_of(session: JournalSession, database: Database, disagreement: str = "") -> Report:
-    """The old top-level fields, and the seven sections beside them."""
+    """The old top-level fields, and the seven sections beside them: of our journal, and the conflicts of all."""
     journal = SqliteJournal(database, session.awaited(SqliteTargets(database).known()))
-    sections = DeliveryStatus(
-        SqliteOverview(database),
-        SqliteLedger(database),
-        SqliteImports(database).conflicts,
-        partial(Gc(journal, session.around.clock), dry_run=True),
-        SUGGEST_BYTES,
-    )([one.id for one in session.definitions], session.unsigned)
-    sections["event_journal"]["path"] = str(session.config.journal_path)
+    with ExitStack() as opened:
+        others = [opened.enter_context(Database(path)) for path in session.journals.paths() if path != database.path]
+        sections = DeliveryStatus(
+            SqliteOverview(database),
+            SqliteLedger(database),
+            lambda: [found for one in (database, *others) for found in SqliteImports(one).conflicts()],
+            partial(Gc(journal, session.around.clock), dry_run=True),
+            SUGGEST_BYTES,
+        )([one.id for one in session.definitions], session.unsigned)
+        sections["event_journal"] |= _journals(session, database, others)
     sections["event_journal"]["drain_blocked"] += _nameless(database)
     code = _exit_code(sections, disagreement)
     return {
@@ -90,6 +96,28 @@ def report_of(session: JournalSession, database: Database, disagreement: str = "
     }
 
 
+def _journals(session: JournalSession, database: Database, others: Sequence[Database]) -> Report:
+    """Whose journal this is, and what waits in others: unclaimed ones are taken over by the next drain (D1)."""
+    unclaimed = set(session.journals.unclaimed(session.producer))
+    shown = [
+        {
+            "path": str(one.path),
+            "user_id": owner(one).user_id,
+            "team_slug": owner(one).team_slug,
+            "retained_event_count": SqliteOverview(one).journal().retained,
+            "unclaimed": one.path in unclaimed,
+        }
+        for one in others
+    ]
+    return {
+        "path": str(database.path),
+        "user_id": session.producer.user_id,
+        "team_slug": session.producer.team_slug,
+        "unclaimed_event_count": sum(one["retained_event_count"] for one in shown if one["unclaimed"]),
+        "other_journals": shown,
+    }
+
+
 def _exit_code(sections: Report, disagreement: str) -> int:
     if disagreement:
         return 2
@@ -98,6 +126,7 @@ def _exit_code(sections: Report, disagreement: str) -> int:
         sections["migration_conflicts"]["open_count"],
         sections["terminal_failures"]["count"],
         [one for one in sections["delivery_targets"] if one["paused"] and one["current"]],
+        sections["delivery_ledger"]["archived_undelivered_count"],
     )
     return 1 if any(trouble) else 0
 
@@ -119,6 +148,8 @@ def _body_uploads(home: Path) -> Report:
     uploads = failures = 0
     unreadable: list[str] = []
     for source in queues.find():
+        if source.is_journal:
+            continue
         try:
             contents = queues.read(source)
         except MillraceError:
@@ -129,7 +160,9 @@ def _body_uploads(home: Path) -> Report:
     return {
         "owner": "sync/queue.py",
         "body_upload_count": uploads,
+        "body_upload_queue_count": uploads,
         "body_upload_failure_count": failures,
+        "body_upload_failure_log_count": failures,
         "unreadable_sources": unreadable,
     }
 
@@ -148,6 +181,8 @@ def _show(report: Report) -> None:
         f"Body uploads in the old queues: {report['body_upload_compatibility']['body_upload_count']}."
     )
     _show_targets(report)
+    for one in journal["other_journals"]:
+        _show_other(one)
     for one in journal["drain_blocked"]:
         err.print(f"{one['target']}: blocked, {one['reason']}: {one['detail']}", style="yellow", markup=False)
     for one in report["terminal_failures"]["failures"]:
@@ -155,8 +190,18 @@ def _show(report: Report) -> None:
         err.print(line, style="yellow", markup=False)
     for one in report["migration_conflicts"]["conflicts"]:
         err.print(f"{one['event_id']}: {one['reason']} ({one['source']})", style="yellow", markup=False)
+    if ledger["archived_undelivered_count"]:
+        err.print(archived_detail(ledger["archived_undelivered_count"]), style="yellow", markup=False)
     if journal["suggestion"]:
         out.print(journal["suggestion"])
+
+
+def _show_other(journal: Report) -> None:
+    if not journal["retained_event_count"]:
+        return
+    whose = "/".join(part or "-" for part in (journal["user_id"], journal["team_slug"]))
+    what = "the next drain takes them over" if journal["unclaimed"] else f"only {whose} delivers them"
+    out.print(f"{journal['retained_event_count']} events in another journal: {what} ({journal['path']}).", markup=False)
 
 
 def _show_targets(report: Report) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -32,7 +33,7 @@ def targets(
     as_json: JsonOutput = False,
 ) -> None:
     """
-    List the targets the journal knows, or change how one is treated.
+    List the targets the journals know, or change how one is treated.
 
     Examples:
 
@@ -46,15 +47,15 @@ def targets(
         print(new_secret(secrets.token_bytes(32)))
         return
     session = session_of(ctx, home, token, lenient=True)
-    with session.database() as database:
-        known = SqliteTargets(database)
+    with session.journals.all() as databases:
+        journals = [SqliteTargets(database) for database in databases]
         for target_id, why in ((pause, "paused by hand"), (resume, "")):
             if target_id is not None:
-                _require(known, target_id)
-                known.pause(target_id, why)
-        if forget is not None and not known.forget(forget, session.around.clock()):
-            raise Usage(f"The journal knows no target {forget}.")
-        listed = [(one, known.get(one.id)) for one in known.known()]
+                for known in _knowing(journals, target_id):
+                    known.pause(target_id, why)
+        if forget is not None and not sum(known.forget(forget, session.around.clock()) for known in journals):
+            raise Usage(f"No journal knows a target {forget}.")
+        listed = list({one.id: (one, known.get(one.id)) for known in journals for one in known.known()}.values())
     if as_json:
         shown = [
             {"id": one.id, "type": one.kind, "url": one.url, "unsigned": one.id in session.unsigned}
@@ -70,6 +71,8 @@ def targets(
     out.print(table)
 
 
-def _require(known: SqliteTargets, target_id: str) -> None:
-    if all(one.id != target_id for one in known.known()):
-        raise JournalProblem(f"The journal knows no target {target_id}.")
+def _knowing(journals: Sequence[SqliteTargets], target_id: str) -> list[SqliteTargets]:
+    knowing = [known for known in journals if any(one.id == target_id for one in known.known())]
+    if not knowing:
+        raise JournalProblem(f"No journal knows a target {target_id}.")
+    return knowing

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from millrace.delivery.domain.events import Captured, captured, may_supersede
-from millrace.delivery.domain.families import Family
+from millrace.delivery.domain.families import Families, Family
 from millrace.delivery.domain.states import Delivery
 from millrace.delivery.domain.targets import Target
 from millrace.ledger.domain.errors import Conflict, NotFound, Rejected
-from millrace_client.journal.migration_ports import Import, Imported, MigrationConflict, OldQueue, Unreadable
-from millrace_client.journal.ports import Retained, Taken
+from millrace_client.journal.migration_ports import (
+    Import,
+    Imported,
+    MigrationConflict,
+    OldQueue,
+    TwoContents,
+    Unreadable,
+)
+from millrace_client.journal.ports import ArchivedPayload, Retained, Taken
 
 
 @dataclass(slots=True)
@@ -25,7 +32,9 @@ class KeptEvent:
     body: bytes | None
     attempted: bool = False
     superseded_by: str | None = None
+    archived_to: str = ""
     sources: dict[str, str] = field(default_factory=dict)
+    delivered_elsewhere: dict[str, Delivery] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -35,8 +44,12 @@ class MemoryJournal:
     audits: list[tuple[str, str, str]] = field(default_factory=list)
     targets: list[Target] = field(default_factory=list)
     delivery_of: Callable[[str, int], Delivery | None] = lambda target_id, position: None  # noqa: ARG005
+    rewind: Callable[[int], None] = lambda position: None  # noqa: ARG005
+    """Lets every target look again at what comes after a position."""
     open_conflicts: dict[tuple[str, str, bytes], MigrationConflict] = field(default_factory=dict)
-    settled_conflicts: set[tuple[str, str, bytes]] = field(default_factory=set)
+    settled_conflicts: dict[tuple[str, str, bytes], MigrationConflict] = field(default_factory=dict)
+    replaced: dict[tuple[str, str, bytes], bytes] = field(default_factory=dict)
+    """What the journal had when a conflict was found, once it has something else."""
 
     def capture(self, events: Sequence[tuple[Captured, Family]], now_ms: int) -> Sequence[Taken]:
         new: dict[str, Captured] = {}
@@ -77,6 +90,21 @@ class MemoryJournal:
     def remove(self, positions: Sequence[int], how: str, where: str, now_ms: int) -> None:  # noqa: ARG002
         for position in positions:
             self.kept[position - 1].body = None
+            self.kept[position - 1].archived_to = where
+
+    def archived(self) -> Sequence[ArchivedPayload]:
+        return [
+            ArchivedPayload(one.position, one.event.event_id, len(one.event.body), one.event.digest, one.archived_to)
+            for one in self.kept
+            if one.archived_to
+        ]
+
+    def restore(self, bodies: Mapping[int, bytes], where: str, now_ms: int) -> None:
+        for position, body in bodies.items():
+            self.kept[position - 1].body = body
+            self.kept[position - 1].archived_to = ""
+        self.rewind(min(bodies) - 1)
+        self.audit("archive_restored", [where], f"{len(bodies)} events", now_ms)
 
     def take(self, source: OldQueue, rows: Sequence[Import], unreadable: Sequence[Unreadable], now_ms: int) -> Imported:
         fresh = known = conflicts = 0
@@ -88,14 +116,27 @@ class MemoryJournal:
             fresh += stored is None
             known += stored is not None
             self._take(row.event, row.family, now_ms)
-            self.by_id[row.event.event_id].sources[source.path] = source.scope
+            kept = self.by_id[row.event.event_id]
+            kept.sources[source.path] = source.scope
+            kept.delivered_elsewhere |= row.deliveries
+            kept.attempted = kept.attempted or any(delivery.attempts for delivery in row.deliveries.values())
         conflicts += sum(self._conflict(source, bad.event_id, bad.data, bad.reason, now_ms) for bad in unreadable)
         return Imported(fresh, known, conflicts)
 
     def conflicts(self) -> Sequence[MigrationConflict]:
         return list(self.open_conflicts.values())
 
-    def resolve(self, event_id: str, keep: str, source: str | None, now_ms: int) -> int:
+    def compare(self, event_id: str) -> Sequence[TwoContents]:
+        kept = self.by_id.get(event_id)
+        body = None if kept is None else kept.body
+        both = self.settled_conflicts | self.open_conflicts
+        return [
+            TwoContents(conflict, self.replaced.get(key, body), key[2])
+            for key, conflict in both.items()
+            if key[0] == event_id
+        ]
+
+    def resolve(self, event_id: str, keep: str, source: str | None, families: Families, now_ms: int) -> int:
         mine = [
             key for key in self.open_conflicts if key[0] == event_id and (keep == "journal" or source in (None, key[1]))
         ]
@@ -104,10 +145,9 @@ class MemoryJournal:
         if keep == "source":
             if len(mine) > 1:
                 raise Conflict("Several sources have their own content for this event: name one.", event_id=event_id)
-            self._put(event_id, mine[0][2])
+            self._put(event_id, mine[0][2], families)
         for key in mine:
-            del self.open_conflicts[key]
-            self.settled_conflicts.add(key)
+            self.settled_conflicts[key] = replace(self.open_conflicts.pop(key), resolved=keep)
             self.audit(f"conflict_resolved_{keep}", [event_id], key[1], now_ms)
         return len(mine)
 
@@ -135,7 +175,7 @@ class MemoryJournal:
         self.open_conflicts.setdefault(key, MigrationConflict(event_id, source.path, reason, now_ms))
         return 1
 
-    def _put(self, event_id: str, body: bytes) -> None:
+    def _put(self, event_id: str, body: bytes, families: Families) -> None:
         try:
             event = captured(body)
         except Rejected as error:
@@ -145,7 +185,11 @@ class MemoryJournal:
             raise Conflict("The source's content has another event id, and ids are never rewritten.", event_id=event_id)
         if stored.attempted or stored.superseded_by is not None or stored.body is None:
             raise Conflict("A delivery of the journal's content has begun, so it is frozen.", event_id=event_id)
-        stored.event, stored.body = event, body
+        for key in self.settled_conflicts | self.open_conflicts:
+            if key[0] == event_id:
+                self.replaced.setdefault(key, stored.body)
+        stored.event, stored.body, stored.family = event, body, families.of(event.event_type)
+        self.rewind(stored.position - 1)
 
 
 def _replaceable(one: KeptEvent, event: Captured) -> bool:

@@ -72,6 +72,10 @@ class MemoryLedger:
         self.ranges[key] = replaced(self.ranges[key], [(found.position, delivery)])
         return True
 
+    def rewind(self, ledger: str, position: int) -> None:
+        """Look again at what comes after it: what has a delivery is passed over."""
+        self.cursors = {key: min(at, position) if key[1] == ledger else at for key, at in self.cursors.items()}
+
     def unattempted(self, target: Target, ledger: str) -> int:
         new = self._new(target.id, ledger, target.start_at)
         return sum(event.wanted_by(target) is not None for event in new)

@@ -10,7 +10,7 @@ from typing import Self
 
 from millrace_client.errors import Usage
 
-VERSION = 1
+VERSION = 2
 BUSY_SECONDS = 30
 
 SCHEMA = """
@@ -32,6 +32,7 @@ CREATE TABLE event_journal (
 CREATE INDEX journal_coalesce ON event_journal (coalesce_key)
     WHERE coalesce_key IS NOT NULL AND superseded_by IS NULL AND attempted = 0;
 CREATE INDEX journal_undecided ON event_journal (position) WHERE family = 'undecided';
+CREATE INDEX journal_archived ON event_journal (position) WHERE removed_how = 'archive';
 CREATE TABLE event_body (position INTEGER PRIMARY KEY, body BLOB NOT NULL);
 CREATE TABLE delivery_target (
     id TEXT PRIMARY KEY,
@@ -82,6 +83,7 @@ CREATE TABLE migration_conflict (
     found_ms INTEGER NOT NULL,
     resolved TEXT NOT NULL DEFAULT '',
     resolved_ms INTEGER,
+    journal_body BLOB,
     UNIQUE (event_id, source, fingerprint)
 );
 CREATE TABLE drain_block (
@@ -94,7 +96,29 @@ CREATE TABLE audit (
     subject TEXT NOT NULL,
     detail TEXT NOT NULL
 );
+CREATE TABLE delivery_missed (
+    target TEXT NOT NULL, position INTEGER NOT NULL, PRIMARY KEY (target, position)
+) WITHOUT ROWID;
+CREATE TABLE journal_owner (user_id TEXT NOT NULL, team_slug TEXT NOT NULL);
 """
+
+FROM_1_TO_2 = """
+CREATE INDEX journal_archived ON event_journal (position) WHERE removed_how = 'archive';
+ALTER TABLE migration_conflict ADD COLUMN journal_body BLOB;
+CREATE TABLE delivery_missed (
+    target TEXT NOT NULL, position INTEGER NOT NULL, PRIMARY KEY (target, position)
+) WITHOUT ROWID;
+CREATE TABLE journal_owner (user_id TEXT NOT NULL, team_slug TEXT NOT NULL);
+UPDATE delivery_target SET through = 0;
+"""
+"""The cursors go back once, so that the next drain notes what was archived before a target had it."""
+
+
+def run_all(connection: sqlite3.Connection, script: str) -> None:
+    """Inside the transaction that is open, which `executescript` would end."""
+    for statement in script.split(";\n"):
+        if statement.strip():
+            connection.execute(statement)
 
 
 class Database:
@@ -144,11 +168,8 @@ class Database:
             found = self._version()
             if found > VERSION:
                 raise Usage(f"The journal {self.path} was written by a newer version of this command.")
-            if found == 0:
-                for statement in SCHEMA.split(";\n"):
-                    if statement.strip():
-                        connection.execute(statement)
-                connection.execute(f"PRAGMA user_version = {VERSION}")
+            run_all(connection, {0: SCHEMA, 1: FROM_1_TO_2}.get(found, ""))
+            connection.execute(f"PRAGMA user_version = {VERSION}")
 
     def _version(self) -> int:
         [version] = self.connection.execute("PRAGMA user_version").fetchone()

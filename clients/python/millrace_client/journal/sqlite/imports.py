@@ -8,8 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from millrace.delivery.domain.events import captured
+from millrace.delivery.domain.families import Families
 from millrace.ledger.domain.errors import Conflict, NotFound, Rejected
-from millrace_client.journal.migration_ports import Import, Imported, MigrationConflict, OldQueue, Unreadable
+from millrace_client.journal.migration_ports import (
+    Import,
+    Imported,
+    MigrationConflict,
+    OldQueue,
+    TwoContents,
+    Unreadable,
+)
+from millrace_client.journal.sqlite import rows as stored_rows
 from millrace_client.journal.sqlite.database import Database
 from millrace_client.journal.sqlite.journal import insert, stored_digest, write_audit
 
@@ -37,9 +46,20 @@ class SqliteImports:
                     "INSERT OR IGNORE INTO event_source VALUES (?, ?, ?, ?, ?, ?)",
                     (row.event.event_id, source.path, source.scope, row.timestamp, row.retry_count, now_ms),
                 )
+                _keep_deliveries(connection, row, now_ms)
             for bad in unreadable:
                 conflicts += _conflict(connection, source, bad.event_id, bad.data, bad.reason, now_ms)
         return Imported(fresh, known, conflicts)
+
+    def has(self, source: OldQueue, event_id: str, digest: bytes | None) -> bool:
+        """Whether this journal has the event, or has had it from this source: taken, or as a conflict."""
+        row = self.database.connection.execute(
+            "SELECT 1 FROM event_source WHERE event_id = ?1 AND source = ?2 UNION ALL "
+            "SELECT 1 FROM migration_conflict WHERE event_id = ?1 AND source = ?2 UNION ALL "
+            "SELECT 1 FROM event_journal WHERE event_id = ?1 AND digest = ?3",
+            (event_id, source.path, digest),
+        ).fetchone()
+        return row is not None
 
     def conflicts(self) -> Sequence[MigrationConflict]:
         found = self.database.connection.execute(
@@ -48,7 +68,16 @@ class SqliteImports:
         )
         return [MigrationConflict(*row) for row in found]
 
-    def resolve(self, event_id: str, keep: str, source: str | None, now_ms: int) -> int:
+    def compare(self, event_id: str) -> Sequence[TwoContents]:
+        found = self.database.connection.execute(
+            "SELECT c.event_id, c.source, c.reason, c.found_ms, c.resolved, coalesce(c.journal_body, b.body), c.body "
+            "FROM migration_conflict c LEFT JOIN event_journal j USING (event_id) "
+            "LEFT JOIN event_body b ON b.position = j.position WHERE c.event_id = ? ORDER BY c.number",
+            (event_id,),
+        )
+        return [TwoContents(MigrationConflict(*row[:5]), *row[5:]) for row in found]
+
+    def resolve(self, event_id: str, keep: str, source: str | None, families: Families, now_ms: int) -> int:
         with self.database.transaction() as connection:
             open_ones = connection.execute(
                 "SELECT number, source, body FROM migration_conflict WHERE event_id = ? AND resolved = '' "
@@ -59,7 +88,7 @@ class SqliteImports:
                 raise NotFound("This event has no open migration conflict.", event_id=event_id)
             if keep == "source":
                 open_ones = _only(open_ones, source, event_id)
-                _put(connection, event_id, open_ones[0][2])
+                _put(connection, event_id, open_ones[0][2], families)
             for number, path, _ in open_ones:
                 connection.execute(
                     "UPDATE migration_conflict SET resolved = ?, resolved_ms = ? WHERE number = ?",
@@ -95,8 +124,12 @@ def _only(found: list[tuple[int, str, bytes]], source: str | None, event_id: str
     return named
 
 
-def _put(connection: sqlite3.Connection, event_id: str, body: bytes) -> None:
-    """The source's content into the journal, while nobody has been sent the journal's."""
+def _put(connection: sqlite3.Connection, event_id: str, body: bytes, families: Families) -> None:
+    """
+    The source's content into the journal, while nobody has been sent the journal's, which stays under the conflicts.
+
+    It may have another type, so its family is decided anew, and every target looks at it again.
+    """
     try:
         event = captured(body)
     except Rejected as error:
@@ -114,7 +147,33 @@ def _put(connection: sqlite3.Connection, event_id: str, body: bytes) -> None:
             "A delivery of the journal's content has begun, so it is frozen: keep the journal's.", event_id=event_id
         )
     connection.execute(
-        "UPDATE event_journal SET event_type = ?, digest = ?, size = ? WHERE position = ?",
-        (event.event_type, event.digest, len(body), position),
+        "UPDATE migration_conflict SET journal_body = (SELECT body FROM event_body WHERE position = ?) "
+        "WHERE event_id = ? AND journal_body IS NULL",
+        (position, event_id),
+    )
+    connection.execute(
+        "UPDATE event_journal SET event_type = ?, family = ?, digest = ?, size = ? WHERE position = ?",
+        (event.event_type, families.of(event.event_type).value, event.digest, len(body), position),
     )
     connection.execute("UPDATE event_body SET body = ? WHERE position = ?", (body, position))
+    connection.execute("UPDATE delivery_target SET through = min(through, ?)", (position - 1,))
+
+
+def _keep_deliveries(connection: sqlite3.Connection, row: Import, now_ms: int) -> None:
+    """Under a name that is no target of ours: whether it is the same place, nobody knows. Its bytes are frozen (D5)."""
+    [position] = connection.execute(
+        "SELECT position FROM event_journal WHERE event_id = ?", (row.event.event_id,)
+    ).fetchone()
+    for name, delivery in row.deliveries.items():
+        target = f"{stored_rows.UNKNOWN_TARGET}:{name}"
+        connection.execute(
+            "INSERT OR IGNORE INTO delivery_target (id, kind, url, prefixes, start_at, added_ms) "
+            "VALUES (?, ?, '', '[]', 0, ?)",
+            (target, stored_rows.UNKNOWN_TARGET, now_ms),
+        )
+        connection.execute(
+            "INSERT OR IGNORE INTO delivery_ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (target, position, *stored_rows.columns(delivery)),
+        )
+        if delivery.attempts:
+            connection.execute("UPDATE event_journal SET attempted = 1 WHERE position = ?", (position,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,11 +12,12 @@ from millrace.delivery.domain.families import Families, Family
 from millrace.delivery.domain.states import Delivery
 from millrace.delivery.domain.targets import Target
 from millrace.ledger.domain.errors import Conflict
-from millrace_client.journal.ports import Retained, Taken
+from millrace_client.journal.ports import ArchivedPayload, Retained, Taken
 from millrace_client.journal.sqlite import rows
 from millrace_client.journal.sqlite.database import Database
 
 PAGE = 500
+RESTORED = "archive_restored"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,27 @@ class SqliteJournal:
                 [(now_ms, how, where, one) for one in positions],
             )
 
+    def archived(self) -> Sequence[ArchivedPayload]:
+        found = self.database.connection.execute(
+            "SELECT position, event_id, size, digest, removed_to FROM event_journal INDEXED BY journal_archived "
+            "WHERE removed_how = 'archive' ORDER BY position"
+        )
+        return [ArchivedPayload(*row) for row in found]
+
+    def restore(self, bodies: Mapping[int, bytes], where: str, now_ms: int) -> None:
+        with self.database.transaction() as connection:
+            connection.executemany("INSERT INTO event_body VALUES (?, ?)", bodies.items())
+            connection.executemany(
+                "UPDATE event_journal SET removed_ms = NULL, removed_how = NULL, removed_to = NULL WHERE position = ?",
+                [(position,) for position in bodies],
+            )
+            connection.execute(
+                "DELETE FROM delivery_missed WHERE position IN (SELECT value FROM json_each(?))",
+                (json.dumps(list(bodies)),),
+            )
+            connection.execute("UPDATE delivery_target SET through = min(through, ?)", (min(bodies) - 1,))
+            write_audit(connection, RESTORED, where, f"{len(bodies)} events", now_ms)
+
     def _page(self, targets: Sequence[Target], after: int) -> list[Retained]:
         found = self.database.connection.execute(
             "SELECT j.position, j.event_id, j.event_type, j.captured_ms, j.size, j.superseded_by, j.family "
@@ -94,10 +117,13 @@ class SqliteJournal:
         self, targets: Sequence[Target], position: int, event_type: str, family: str, superseded_by: str | None
     ) -> dict[str, Delivery | None]:
         while superseded_by is not None:
-            position, event_type, family, superseded_by = self.database.connection.execute(
+            heir = self.database.connection.execute(
                 "SELECT position, event_type, family, superseded_by FROM event_journal WHERE event_id = ?",
                 (superseded_by,),
             ).fetchone()
+            if heir is None:
+                break
+            position, event_type, family, superseded_by = heir
         wanting = [one for one in targets if one.wants(event_type, Family(family)) and position > one.start_at]
         return {one.id: self._delivery(one.id, position) for one in wanting}
 

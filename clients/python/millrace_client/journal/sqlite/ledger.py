@@ -79,6 +79,7 @@ class SqliteLedger:
                 "WHERE status NOT IN ('success', 'duplicate')",
                 [(target.id, position, *rows.columns(delivery)) for position, delivery in settled.items()],
             )
+            self._note_missed(target, through)
             connection.execute(
                 "UPDATE delivery_target SET through = max(through, ?) WHERE id = ?", (through, target.id)
             )
@@ -110,6 +111,19 @@ class SqliteLedger:
             "SELECT max(through, start_at) FROM delivery_target WHERE id = ?", (target.id,)
         ).fetchone()
         return 0 if row is None else int(row[0])
+
+    def _note_missed(self, target: Target, through: int) -> None:
+        """What the cursor passes and cannot be sent because it is archived, so that the drain can say so."""
+        found = self.database.connection.execute(
+            "SELECT j.position, j.event_type, j.family FROM event_journal j INDEXED BY journal_archived "
+            "LEFT JOIN delivery_ledger d ON d.target = ? AND d.position = j.position WHERE j.removed_how = 'archive' "
+            "AND j.position > ? AND j.position <= ? AND j.superseded_by IS NULL AND d.position IS NULL",
+            (target.id, self._through(target), through),
+        ).fetchall()
+        self.database.connection.executemany(
+            "INSERT OR IGNORE INTO delivery_missed VALUES (?, ?)",
+            [(target.id, position) for position, kind, family in found if target.wants(kind, Family(family))],
+        )
 
     def _transient(self, target: Target) -> Iterator[OpenRun]:
         query = _open_in(_BY[Status.TRANSIENT]) + "AND d.status = 'transient' ORDER BY d.position"

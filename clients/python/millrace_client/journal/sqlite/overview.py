@@ -20,13 +20,14 @@ class SqliteOverview:
     def journal(self) -> JournalCounts:
         row = self.database.connection.execute(
             "SELECT count(*), count(b.position), coalesce(sum(iif(b.position IS NULL, 0, j.size)), 0), "
-            "count(j.superseded_by), count(iif(j.family = 'local_only', 1, NULL)) "
+            "count(j.superseded_by), count(iif(j.family = 'local_only', 1, NULL)), "
+            "count(iif(j.removed_how = 'archive', 1, NULL)), min(iif(b.position IS NULL, NULL, j.captured_ms)) "
             "FROM event_journal j LEFT JOIN event_body b USING (position)"
         ).fetchone()
         return JournalCounts(*row)
 
     def targets(self) -> Sequence[TargetCounts]:
-        return [self._counts(target) for target in rows.known_targets(self.database.connection)]
+        return [self._counts(target) for target in rows.seen_targets(self.database.connection)]
 
     def _counts(self, target: Target) -> TargetCounts:
         connection = self.database.connection
@@ -35,7 +36,8 @@ class SqliteOverview:
         )
         state = connection.execute(f"SELECT {rows.STATE} FROM delivery_target WHERE id = ?", (target.id,)).fetchone()
         counts = {Status(status): count for status, count in statuses}
-        return TargetCounts(target, rows.state(state), counts, self.unattempted(target))
+        fresh = 0 if target.kind == rows.UNKNOWN_TARGET else self.unattempted(target)
+        return TargetCounts(target, rows.state(state), counts, fresh, self.archived(target))
 
     def unattempted(self, target: Target) -> int:
         """Events the target wants and was never offered. They are all behind its cursor, so it costs what it counts."""
@@ -55,6 +57,18 @@ class SqliteOverview:
             "WHERE target = ?1 AND status = 'transient') + (SELECT count(*) FROM delivery_ledger "
             "INDEXED BY ledger_waiting JOIN event_body USING (position) "
             "WHERE target = ?1 AND status IN ('pending', 'rejected'))",
+            (target.id,),
+        ).fetchone()
+        return int(count)
+
+    def archived(self, target: Target) -> int:
+        """Events the target has yet to get and whose bytes are in an archive. It costs what it counts."""
+        [count] = self.database.connection.execute(
+            "SELECT (SELECT count(*) FROM delivery_missed WHERE target = ?1) + (SELECT count(*) FROM delivery_ledger d "
+            "INDEXED BY ledger_transient JOIN event_journal j USING (position) WHERE d.target = ?1 "
+            "AND d.status = 'transient' AND j.removed_how = 'archive') + (SELECT count(*) FROM delivery_ledger d "
+            "INDEXED BY ledger_waiting JOIN event_journal j USING (position) WHERE d.target = ?1 "
+            "AND d.status IN ('pending', 'rejected') AND j.removed_how = 'archive')",
             (target.id,),
         ).fetchone()
         return int(count)

@@ -14,6 +14,9 @@ DELIVERY = "d.status, d.attempts, d.first_ms, d.last_ms, d.next_ms, d.error"
 TARGET = "id, kind, url, prefixes, start_at"
 STATE = "failures, open_until_ms, paused_why, blocked, blocked_detail, blocked_ms"
 
+UNKNOWN_TARGET = "unknown"
+"""The kind of a target that came with a journal of another tool: its address is not known."""
+
 Row = tuple[Any, ...]
 
 
@@ -36,5 +39,10 @@ def state(row: Row) -> TargetState:
 
 def known_targets(connection: sqlite3.Connection) -> list[Target]:
     """All that were ever delivered to and not forgotten."""
+    return [one for one in seen_targets(connection) if one.kind != UNKNOWN_TARGET]
+
+
+def seen_targets(connection: sqlite3.Connection) -> list[Target]:
+    """The known ones, and those that only another tool delivered to: nothing is sent there, nothing waits for them."""
     rows = connection.execute(f"SELECT {TARGET} FROM delivery_target WHERE forgotten_ms IS NULL ORDER BY added_ms, id")
     return [target(row) for row in rows]

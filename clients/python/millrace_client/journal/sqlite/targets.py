@@ -48,6 +48,11 @@ class SqliteTargets:
                 "through = iif(prefixes = excluded.prefixes, through, 0), forgotten_ms = NULL",
                 (target.id, target.kind, target.url, json.dumps(sorted(target.prefixes)), start_now, now_ms),
             )
+            connection.execute(
+                "DELETE FROM delivery_missed WHERE target = ?1 AND position > (SELECT through FROM delivery_target "
+                "WHERE id = ?1)",
+                (target.id,),
+            )
             query = f"SELECT {rows.TARGET} FROM delivery_target WHERE id = ?"
             return rows.target(connection.execute(query, (target.id,)).fetchone())
 

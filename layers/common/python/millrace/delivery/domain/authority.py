@@ -44,10 +44,27 @@ class ResolvedSyncTarget:
 
 @dataclass(frozen=True, slots=True)
 class Bearer:
-    """Who the token says we are."""
+    """Who the token says we are, and so whose events are captured and sent. A part may be unknown."""
 
     user_id: str | None = None
     team_slug: str | None = None
+
+    @property
+    def parts(self) -> tuple[str, str]:
+        return (self.user_id or "").strip(), (self.team_slug or "").strip()
+
+    @property
+    def known(self) -> bool:
+        return any(self.parts)
+
+    def may_take_over(self, other: Bearer) -> bool:
+        """
+        Whether what `other` captured is ours: every known part of `other` is the same here, and one is unknown.
+
+        So one user's or team's facts never become another's, and those of nobody go to the first who is somebody.
+        """
+        pairs = list(zip(self.parts, other.parts, strict=True))
+        return self.parts != other.parts and all(theirs in ("", ours) for ours, theirs in pairs)
 
 
 def resolve(
@@ -81,7 +98,7 @@ def resolve(
         identity.user_id,
         identity.team_slug,
         scope,
-        f"{home}/queues/queue-{scope}.db" if scope else None,
+        f"{home}/queues/queue-{short_digest(scope)}.db" if scope else None,
         _active(active_queue_scope, scope),
     )
 
@@ -121,9 +138,14 @@ def _settled(
 
 
 def queue_scope(url: str, identity: Bearer) -> str:
-    """16 hex digits; the same server, user and team always give the same."""
-    key = join_key(url, identity.user_id or "", identity.team_slug or "")
-    return hashlib.sha256(key.encode()).hexdigest()[:16]
+    """`{url}|{user}|{team}`, each trimmed and in lower case, the URL without its last slash, as the tools in use do."""
+    parts = [part.strip().lower() for part in (url, identity.user_id or "", identity.team_slug or "")]
+    return "|".join([parts[0].removesuffix("/"), *parts[1:]])
+
+
+def short_digest(text: str) -> str:
+    """16 hex digits, for the name of a file."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def target_id(kind: str, url: str, team_slug: str | None) -> str:
@@ -153,4 +175,4 @@ def sync_enabled(environment: Mapping[str, str]) -> bool:
 def _active(stored: str | None, scope: str | None) -> str:
     if not stored:
         return "absent"
-    return "matches" if stored == scope else "stale_non_authoritative"
+    return "matches" if stored.strip().lower() == scope else "stale_non_authoritative"
