@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from millrace.ledger.application.heads import Heads, newest
+from millrace.ledger.application.heads import Heads
 from millrace.ledger.application.read_log import ReadLog, retained_from
 from millrace.ledger.domain.access import CONSUMER, Identity
 from millrace.ledger.domain.names import Ledger, split_key, stream_ledger
@@ -122,7 +122,7 @@ class Poll:
         floor = marks.floor
         filling = self._from_floor(ledger, floor, marks, limits, wanted)
         if filling.at == floor - 1 and (filling.pruned or filling.full):  # or the gap has left no room to find out
-            floor = self._retained_from(ledger, floor, marks)
+            floor = self._retained_from(ledger, floor)
             filling = self._from_floor(ledger, floor, marks, limits, wanted)
         return filling, floor - 1
 
@@ -139,12 +139,13 @@ class Poll:
         filling = _Filling(limits, wanted, place.position)
         self._fill(ledger, filling, marks)
         if filling.pruned and not filling.events:
-            raise self._expire(ledger, place, self._retained_from(ledger, place.position + 1, marks))
+            raise self._expire(ledger, place, self._retained_from(ledger, place.position + 1))
         return filling
 
-    def _retained_from(self, ledger: Ledger, floor: int, marks: Marks) -> int:
-        head = newest(self.log, self.heads, ledger, marks.hint)
-        return retained_from(self.log, self.together, ledger, floor, head)
+    def _retained_from(self, ledger: Ledger, floor: int) -> int:
+        """It reads on from the floor and does not look for the head: one that is looked for from below stops at a page
+        that cannot be read yet, which may lie under the floor."""
+        return retained_from(self.log, self.together, ledger, floor)
 
     def _check_place(self, ledger: Ledger, place: CursorPlace, floor: int, *, marked: bool) -> None:
         if marked:
