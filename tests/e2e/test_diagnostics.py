@@ -106,7 +106,7 @@ def test_p4_a_revoked_grant_shows_and_keeps_nothing_more(stack: Hub) -> None:
     assert shown(read(runtime, other["grant_id"])) == {"a": RAW, "b": RAW}, "another grant goes on"
     again = runtime.good("DELETE", "/diagnostics/grants", params={"grant_id": made["grant_id"]})
     assert again == revoked
-    (stored,) = (g for g in Stores.of(stack).runtimes.load("tenant-revoked", "revoked").grants if g.revoked_ms)
+    (stored,) = (g for g in Stores.of(stack).runtimes.grants("tenant-revoked", "revoked") if g.revoked_ms)
     assert stored.salt == "", "what was kept cannot be opened by anybody"
 
 

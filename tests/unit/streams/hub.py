@@ -19,7 +19,8 @@ from millrace.ledger.domain.names import Ledger, stream_ledger
 from millrace.streams.adapters.memory import MemoryRawValues, MemoryRows, MemoryRuntimes
 from millrace.streams.adapters.sealing import AesSealer
 from millrace.streams.application.announce import Announce
-from millrace.streams.application.diagnostics import AuditLedger, Diagnostics
+from millrace.streams.application.audit import AuditLedger
+from millrace.streams.application.diagnostics import Diagnostics
 from millrace.streams.application.emit import Emit, Emitted, Result
 from millrace.streams.application.markers import ManageMarkers, SettleMarkers
 from millrace.streams.application.poll import Poll, PolledBatch
@@ -107,7 +108,7 @@ class StreamsHub:
 
     @property
     def negotiate(self) -> Negotiate:
-        return Negotiate(self.runtimes)
+        return Negotiate(self.runtimes, self.audit)
 
     @property
     def announce_markers(self) -> Announce:

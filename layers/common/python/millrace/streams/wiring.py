@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from millrace.streams.adapters.dynamodb.runtimes import DynamoRuntimes
     from millrace.streams.adapters.sealing import AesSealer
     from millrace.streams.application.announce import Announce
-    from millrace.streams.application.diagnostics import AuditLedger, Diagnostics
+    from millrace.streams.application.audit import AuditLedger
+    from millrace.streams.application.diagnostics import Diagnostics
     from millrace.streams.application.emit import Emit
     from millrace.streams.application.markers import ManageMarkers, SettleMarkers
     from millrace.streams.application.poll import Poll
@@ -92,7 +93,7 @@ def hasher(tenant: str) -> Callable[[str], str]:
 def negotiate() -> Negotiate:
     from millrace.streams.application.runtime_access import Negotiate
 
-    return Negotiate(runtimes())
+    return Negotiate(runtimes(), audit())
 
 
 @cache
@@ -163,7 +164,7 @@ def settle_markers(may_go_on: Callable[[], bool]) -> SettleMarkers:
 
 @cache
 def audit() -> AuditLedger:
-    from millrace.streams.application.diagnostics import AuditLedger
+    from millrace.streams.application.audit import AuditLedger
 
     return AuditLedger(core.commit(), core.log(), core.state(), core.heads(), core.together(), core.now_ms, new_id)
 

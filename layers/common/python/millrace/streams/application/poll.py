@@ -20,7 +20,7 @@ from millrace.ledger.domain.page import Event
 from millrace.ledger.ports import KeyRing, Log, Marks, State, Together
 from millrace.streams.application.runtime_access import require_negotiated, require_runtime
 from millrace.streams.domain.cursor import CursorPlace, read_cursor, stream_scope, write_cursor
-from millrace.streams.domain.envelope import check_id, invalid
+from millrace.streams.domain.envelope import check_id, invalid, without_nulls
 from millrace.streams.domain.errors import BatchTooLarge, CursorExpired, MaxPollEventsExceeded, StreamDegraded
 from millrace.streams.domain.gap import gap_event
 from millrace.streams.domain.negotiate import NAMESPACE, StreamLimits
@@ -92,13 +92,13 @@ class Poll:
         scope = stream_scope(NAMESPACE, identity.tenant, runtime_id, stream_id)
         place = None if cursor is None else read_cursor(self.keys.find, scope, cursor)
         calls: list[Callable[[], Any]] = [
-            partial(self.runtimes.load, identity.tenant, runtime_id),
+            partial(self.runtimes.session, identity.tenant, runtime_id, identity.client_id),
             partial(self.state.marks, ledger),
         ]
         if place is not None:
             calls.append(partial(self.degraded.is_marked, ledger, place.subscription))
-        runtime, marks, *marked = self.together(calls)
-        limits = require_negotiated(runtime).limits
+        negotiated, marks, *marked = self.together(calls)
+        limits = require_negotiated(negotiated).limits
         wanted = _wanted(max_events, limits)
         if place is None:
             place = CursorPlace(self.new_subscription(), 0)
@@ -193,7 +193,7 @@ def _take(filling: _Filling, event: Event) -> bool:
 
 def with_seq_no(body: bytes, position: int) -> bytes:
     """A stored event as its readers see it. The body is a JSON object, never an empty one."""
-    return body[:-1] + b',"seq_no":%d}' % position
+    return without_nulls(body)[:-1] + b',"seq_no":%d}' % position
 
 
 def _wanted(max_events: int | None, limits: StreamLimits) -> int:
