@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from millrace.streams.application.poll import Poll
     from millrace.streams.application.runtime_access import Negotiate
     from millrace.streams.application.runtime_status import RuntimeStatus
+    from millrace.streams.application.tell_policy import TellPolicy
     from millrace.streams.domain.privacy import Policy
 
 
@@ -102,10 +103,9 @@ def emit() -> Emit:
     from millrace.streams.application.emit import Emit
     from millrace.streams.domain.transition import undone
 
-    announce = Announce(rows(), core.commit(), row_nonce, core.pause, undone)
     return Emit(
         core.commit(),
-        announce,
+        Announce(rows(), core.commit(), row_nonce, core.pause, undone),
         runtimes(),
         raw_values(),
         sealer(),
@@ -113,7 +113,15 @@ def emit() -> Emit:
         hasher,
         core.together(),
         core.now_ms,
+        tell_policy(),
     )
+
+
+@cache
+def tell_policy() -> TellPolicy:
+    from millrace.streams.application.tell_policy import TellPolicy
+
+    return TellPolicy(announce(), audit(), policy())
 
 
 @cache
@@ -143,7 +151,7 @@ def runtime_status() -> RuntimeStatus:
 
 
 @cache
-def announce_markers() -> Announce:
+def announce() -> Announce:
     from millrace.streams.application.announce import Announce
 
     return Announce(rows(), core.commit(), row_nonce, core.pause)
@@ -153,13 +161,24 @@ def announce_markers() -> Announce:
 def markers() -> ManageMarkers:
     from millrace.streams.application.markers import ManageMarkers
 
-    return ManageMarkers(announce_markers(), rows(), rows(), runtimes(), keys(), policy(), hasher, core.now_ms, new_id)
+    return ManageMarkers(
+        announce(),
+        rows(),
+        rows(),
+        runtimes(),
+        keys(),
+        policy(),
+        hasher,
+        core.now_ms,
+        new_id,
+        tell_policy(),
+    )
 
 
 def settle_markers(may_go_on: Callable[[], bool]) -> SettleMarkers:
     from millrace.streams.application.markers import SettleMarkers
 
-    return SettleMarkers(announce_markers(), rows(), rows(), core.now_ms, may_go_on)
+    return SettleMarkers(announce(), rows(), rows(), core.now_ms, may_go_on)
 
 
 @cache

@@ -31,11 +31,11 @@ class AuditLedger:
 
     def record(self, identity: Identity, action: str, runtime_id: str, **more: Any) -> None:
         """Durable on return: call it before the action takes effect."""
-        draft = self.entry(identity, action, runtime_id=runtime_id, **more)
+        draft = self.entry(identity.client_id, action, runtime_id=runtime_id, **more)
         self.commit(audit_ledger(identity.tenant), [draft], Origin(identity.client_id))
 
-    def entry(self, identity: Identity, action: str, **more: Any) -> Draft:
-        body = canonical({"ts_ms": self.clock(), "who": identity.client_id, "action": action, **more})
+    def entry(self, who: str, action: str, **more: Any) -> Draft:
+        body = canonical({"ts_ms": self.clock(), "who": who, "action": action, **more})
         return Draft(f"{action}-{self.new_id()}", digest(body), body)
 
     def read(self, identity: Identity, after: int, limit: int) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from millrace.ledger.domain.page import Draft, Origin
 from millrace.ledger.ports import Together
 from millrace.streams.application.announce import Announce
 from millrace.streams.application.runtime_access import require_negotiated, require_runtime
+from millrace.streams.application.tell_policy import say_nothing
 from millrace.streams.domain import transition
 from millrace.streams.domain.envelope import Emission, check_event, check_new
 from millrace.streams.domain.errors import SdkError
@@ -60,6 +61,8 @@ class Emit:
     """For a tenant, the keyed hash of its sensitive values."""
     together: Together
     clock: Callable[[], int]
+    tell_policy: Callable[[Identity], None] = say_nothing
+    """Called before the policy is applied."""
 
     def __call__(self, identity: Identity, runtime_id: str, stream_id: str, sent: Sequence[Any]) -> list[Result]:
         """One result per event, in order; one bad event hurts no other."""
@@ -68,6 +71,7 @@ class Emit:
         check_new(tenant=identity.tenant, runtime_id=runtime_id, stream_id=stream_id)
         runtime = self.runtimes.load(identity.tenant, runtime_id, identity.client_id)
         negotiated = require_negotiated(runtime.negotiated)
+        self.tell_policy(identity)
         ledger = stream_ledger(identity.tenant, runtime_id, stream_id)
         batch = _Batch(self, identity, ledger, negotiated, runtime_id)
         hashed = self.hasher(identity.tenant)

@@ -14,6 +14,7 @@ from millrace.ledger.domain.names import join_key, stream_ledger
 from millrace.ledger.ports import KeyRing
 from millrace.streams.application.announce import Announce, Content
 from millrace.streams.application.runtime_access import require_negotiated, require_runtime
+from millrace.streams.application.tell_policy import say_nothing
 from millrace.streams.domain.cursor import marker_scope, seal, unseal
 from millrace.streams.domain.envelope import MARKER_STREAM, check_name, check_size, invalid, make_draft
 from millrace.streams.domain.errors import Absent, SdkError
@@ -48,9 +49,12 @@ class ManageMarkers:
     hasher: Callable[[str], Callable[[str], str]]
     clock: Callable[[], int]
     new_id: Callable[[], str]
+    tell_policy: Callable[[Identity], None] = say_nothing
+    """Called before the policy is applied."""
 
     def create(self, identity: Identity, runtime_id: str, sent: Any) -> dict[str, Any]:
         limits = self._limits(identity, runtime_id)
+        self.tell_policy(identity)
         checked = check_create(self.policy.without_secrets(sent), limits)
         marker: dict[str, Any] = self.policy.sift(checked, self.hasher(identity.tenant)).clean
         marker_id = marker.setdefault("marker_id", self.new_id())
@@ -64,6 +68,7 @@ class ManageMarkers:
 
     def move(self, identity: Identity, runtime_id: str, marker_id: str, sent: Any) -> dict[str, Any]:
         limits = self._limits(identity, runtime_id)
+        self.tell_policy(identity)
         checked, expected = check_move(self.policy.without_secrets(sent), limits)
         changes: dict[str, Any] = self.policy.sift(checked, self.hasher(identity.tenant)).clean
 
