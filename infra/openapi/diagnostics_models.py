@@ -72,7 +72,7 @@ class DiagnosticsPage(Closed):
 
 
 class AuditEvent(BaseModel):
-    """Something that was done with a grant; further members depend on `action`."""
+    """A negotiation, a privacy policy, or something that was done with a grant; further members depend on `action`."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -80,8 +80,8 @@ class AuditEvent(BaseModel):
     ts_ms: Milliseconds
     who: str
     action: str
-    runtime_id: str
-    grant_id: str
+    runtime_id: Annotated[str | None, Field(description="Left out where all runtimes are meant.")] = None
+    grant_id: Annotated[str | None, Field(description="Of grants and what was read under them.")] = None
 
 
 class AuditPage(Closed):

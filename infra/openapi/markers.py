@@ -55,7 +55,7 @@ def _create() -> dict[str, Any]:
         "createMarker",
         "Create a marker",
         "The id of a live marker is a conflict; that of a deleted one goes on at its next revision. Each change of a "
-        "marker is an event of the stream `markers`. Needs the role producer.",
+        "marker is an event of the stream `markers`, within the client's `max_event_bytes`. Needs the role producer.",
         "MarkerWritten",
         errors.MaxExtensionKeysExceeded,
         errors.InvalidState,
@@ -82,8 +82,9 @@ def _move() -> dict[str, Any]:
     return _operation(
         "moveMarker",
         "Move a marker",
-        STALE,
+        f"Its extensions can be replaced at the same time. {STALE}",
         "MarkerWritten",
+        errors.MaxExtensionKeysExceeded,
         errors.Absent,
         errors.InvalidState,
         errors.Conflict,
@@ -102,6 +103,7 @@ def _delete() -> dict[str, Any]:
         "MarkerDeleted",
         errors.InvalidState,
         errors.Conflict,
+        errors.EventTooLarge,
         parameters=[RUNTIME, MARKER, EXPECTED],
     )
 

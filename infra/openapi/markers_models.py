@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field
 
 from infra.openapi.models import Closed
-from infra.openapi.streams_models import Extensions, Milliseconds, Sparse, name, text
+from infra.openapi.streams_models import Extensions, Milliseconds, Sparse, StoredExtensions, name, text
 from millrace.streams.domain.marker import MAX_REVISION
 
 Revision = Annotated[int, Field(ge=1, le=MAX_REVISION, description="From 1, one more with each accepted write.")]
@@ -20,7 +20,9 @@ class MarkerPosition(Sparse):
     alt_m: Annotated[float | None, Field(description="In metres.")] = None
 
 
-class MarkerCreate(Sparse):
+class MarkerCreate(Closed):
+    """An optional member that is null counts as left out."""
+
     label: Annotated[str, text("What people call it.")]
     position: MarkerPosition
     marker_id: Annotated[str | None, name("Yours; with one, sending again is safe. Left out: the hub makes one.")] = (
@@ -33,6 +35,9 @@ class MarkerCreate(Sparse):
 class MarkerMove(Closed):
     position: MarkerPosition
     expected_revision: Expected
+    extensions: Annotated[
+        Extensions | None, Field(description="In place of the marker's; left out or null, those stay.")
+    ] = None
 
 
 class MarkerRecord(Sparse):
@@ -42,7 +47,7 @@ class MarkerRecord(Sparse):
     topic_id: str | None = None
     revision: Revision
     updated_ts_ms: Milliseconds
-    extensions: Extensions | None = None
+    extensions: StoredExtensions | None = None
 
 
 class MarkerWritten(Closed):

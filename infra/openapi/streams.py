@@ -53,7 +53,7 @@ EXTENSION = {
 
 def paths() -> dict[str, Any]:
     return {
-        f"{RUNTIMES}/negotiate": {"post": _negotiate()},
+        f"{RUNTIMES}/negotiate": {"post": _negotiate(), "get": _effective()},
         f"{RUNTIMES}/streams/{{stream_id}}/events": {"post": _emit(), "get": _poll()},
         f"{RUNTIMES}/status": {"get": _status()},
     }
@@ -70,14 +70,25 @@ def _negotiate() -> dict[str, Any]:
         "streams",
         "negotiate",
         "Agree on version, capabilities and limits",
-        "Comes before a runtime's first emit or poll; again, it replaces what was agreed. Needs the role producer or "
-        "consumer.",
+        "Comes before a client's first emit or poll of a runtime; again, it replaces what that client agreed. Each "
+        "client has its own. It leaves a row in the audit. Needs the role producer or consumer.",
         {
             "200": response("Agreed.", ref("NegotiateAnswer")),
             **refusals(errors.BatchTooLarge, errors.ContractIncompatible),
         },
         parameters=[RUNTIME],
         body={JSON: {"schema": ref("NegotiateRequest"), "example": asked}},
+    )
+
+
+def _effective() -> dict[str, Any]:
+    return operation(
+        "streams",
+        "effectiveNegotiation",
+        "What holds for this client with this runtime",
+        "As it was answered when the client negotiated. Needs the role producer or consumer.",
+        {"200": response("This holds.", ref("NegotiateAnswer")), **refusals(errors.InvalidState)},
+        parameters=[RUNTIME],
     )
 
 

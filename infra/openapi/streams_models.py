@@ -11,7 +11,7 @@ from infra.openapi.models import Closed
 from millrace.ledger.domain.naming import MAX_NAME_BYTES
 from millrace.realtime.doors.fields import NOT_BLANK
 from millrace.runtime.requests import MAX_BATCH
-from millrace.streams.domain.envelope import EVENT_TYPES, MAX_TEXT_BYTES, MAX_TS_MS
+from millrace.streams.domain.envelope import EVENT_TYPES, EXTENSION_KEY, MAX_TEXT_BYTES, MAX_TS_MS
 from millrace.streams.domain.errors import catalogue
 from millrace.streams.domain.negotiate import CAPABILITIES, CONTRACT_RELEASE, CONTRACT_VERSION, MAX_LISTED, NAMESPACE
 
@@ -34,7 +34,14 @@ def name(meaning: str) -> Any:
 Milliseconds = Annotated[int, Field(ge=0, le=MAX_TS_MS, description="In ms since 1970.", examples=[1_771_236_000_000])]
 SeqNo = Annotated[int, Field(ge=1, description="Its place in the stream, without gaps from 1.")]
 Severity = Literal["debug", "info", "warn", "error", "critical"]
-Extensions = Annotated[dict[str, JsonValue], Field(description="At most `max_extension_keys` keys.")]
+StoredExtensions = Annotated[dict[str, JsonValue], Field(description="At most `max_extension_keys` keys.")]
+Extensions = Annotated[
+    dict[str, JsonValue],
+    Field(
+        description=f"At most `max_extension_keys` keys, each of the form `{EXTENSION_KEY}`.",
+        json_schema_extra={"propertyNames": {"pattern": f"^{EXTENSION_KEY}$"}},
+    ),
+]
 
 
 def _left_out(schema: dict[str, Any]) -> None:
@@ -62,8 +69,8 @@ class SdkFailure(Closed):
     details: dict[str, Any]
 
 
-class LimitOverrides(Sparse):
-    """What is left out is the profile's."""
+class LimitOverrides(Closed):
+    """What is left out, or null, is the profile's."""
 
     max_poll_events: Annotated[int, Field(ge=1, le=10_000)] | None = None
     max_event_bytes: Annotated[int, Field(ge=256, le=65_536)] | None = None
@@ -73,7 +80,7 @@ class LimitOverrides(Sparse):
     max_extension_keys: Annotated[int, Field(ge=0, le=32)] | None = None
 
 
-class NegotiateRequest(Sparse):
+class NegotiateRequest(Closed):
     supported_contract_versions: Annotated[
         list[int],
         Field(min_length=1, max_length=MAX_LISTED, description=f"This hub speaks {CONTRACT_VERSION}."),
@@ -82,12 +89,12 @@ class NegotiateRequest(Sparse):
         Annotated[list[str], Field(max_length=MAX_LISTED)] | None,
         Field(description=f"Unknown ones are dropped; known: {', '.join(f'`{one}`' for one in sorted(CAPABILITIES))}."),
     ] = None
-    profile: Literal["desktop-full", "desktop-local-runtime", "embedded-alloc"] = "desktop-full"
+    profile: Literal["desktop-full", "desktop-local-runtime", "embedded-alloc"] | None = "desktop-full"
     limits: LimitOverrides | None = None
 
 
 class EffectiveLimits(Closed):
-    """What holds for the runtime until it negotiates again."""
+    """What holds for this client with this runtime until it negotiates again."""
 
     max_poll_events: int
     max_event_bytes: Annotated[int, Field(description="Of an event's `payload` as compact JSON in UTF-8.")]
@@ -111,7 +118,7 @@ class StreamEventContent(Closed):
     contract_version: Annotated[int, Field(description="The negotiated one.", examples=[CONTRACT_VERSION])]
     ts_ms: Milliseconds
     event_type: Annotated[
-        str, text(f"{', '.join(f'`{one}`' for one in EVENT_TYPES)}, or a name like `vendor.domain.event_name`.")
+        str, text(f"{', '.join(f'`{one}`' for one in EVENT_TYPES)}, or lower case like `vendor.domain.event_name`.")
     ]
     severity: Severity
     source_component: Annotated[str, text("The part of the runtime that speaks.")]
@@ -124,12 +131,14 @@ class StreamEventContent(Closed):
     peer_id: Annotated[str | None, text(SENSITIVE)] = None
     correlation_id: Annotated[str | None, text(SENSITIVE)] = None
     trace_id: Annotated[str | None, text(SENSITIVE)] = None
+    extensions: StoredExtensions | None = None
+
+
+class StreamDraft(StreamEventContent):
+    """An event to emit, with no other members. An optional one that is null counts as left out."""
+
     extensions: Extensions | None = None
-
-
-class StreamDraft(StreamEventContent, Sparse):
-    """An event to emit, with no other members: `seq_no` is the hub's to give."""
-
+    seq_no: Annotated[None, Field(description="The hub's to give: a number is refused.")] = None
     runtime_id: Annotated[str | None, name("If given, that of the path.")] = None
     stream_id: Annotated[str | None, name("If given, that of the path.")] = None
 
@@ -140,7 +149,7 @@ class StreamBatch(Closed):
     events: Annotated[list[StreamDraft], Field(min_length=1, max_length=MAX_BATCH)]
 
 
-class StreamEvent(StreamEventContent):
+class StreamEvent(StreamEventContent, Sparse):
     """An event as it was stored: without secrets, sensitive fields transformed."""
 
     event_id: Annotated[str, Field(description="Its sender's; `gap-N` is the hub's own.")]

@@ -154,7 +154,7 @@ def _emitting() -> Callable[[bytes], str]:
 
 def _negotiated(state: MemoryState) -> MemoryRuntimes:
     runtimes = MemoryRuntimes(state, lambda: 0)
-    runtimes.negotiate(IDENTITY.tenant, RUNTIME, NEGOTIATED)
+    runtimes.negotiate(IDENTITY.tenant, RUNTIME, IDENTITY.client_id, NEGOTIATED)
     return runtimes
 
 

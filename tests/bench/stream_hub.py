@@ -48,7 +48,7 @@ class Process:
 def new_runtime(rig: Rig) -> str:
     """A runtime that has negotiated."""
     runtime = f"bench-{next(rig.names):04d}"
-    _runtimes(rig).negotiate(IDENTITY.tenant, runtime, NEGOTIATED)
+    _runtimes(rig).negotiate(IDENTITY.tenant, runtime, IDENTITY.client_id, NEGOTIATED)
     return runtime
 
 

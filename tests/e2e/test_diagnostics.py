@@ -106,7 +106,7 @@ def test_p4_a_revoked_grant_shows_and_keeps_nothing_more(stack: Hub) -> None:
     assert shown(read(runtime, other["grant_id"])) == {"a": RAW, "b": RAW}, "another grant goes on"
     again = runtime.good("DELETE", "/diagnostics/grants", params={"grant_id": made["grant_id"]})
     assert again == revoked
-    (stored,) = (g for g in Stores.of(stack).runtimes.load("tenant-revoked", "revoked").grants if g.revoked_ms)
+    (stored,) = (g for g in Stores.of(stack).runtimes.grants("tenant-revoked", "revoked") if g.revoked_ms)
     assert stored.salt == "", "what was kept cannot be opened by anybody"
 
 
@@ -122,7 +122,7 @@ def test_p4_an_expired_grant_shows_nothing_though_its_items_are_still_there(stac
     assert [one["status"] for one in runtime.good("GET", "/diagnostics/grants")["grants"]] == ["expired"]
     runtime.emit("s", event("b", **RAW))
     assert kept(stack, "ended") == 1, "nothing was added"
-    assert [one["action"] for one in audited(runtime)] == ["raw_read_refused"]
+    assert [one["action"] for one in audited(runtime)] == ["negotiated", "raw_read_refused"]
 
 
 def test_p4_every_grant_and_every_read_is_audited(stack: Hub) -> None:
@@ -133,7 +133,8 @@ def test_p4_every_grant_and_every_read_is_audited(stack: Hub) -> None:
     runtime.good("GET", "/diagnostics/grants")
     runtime.good("DELETE", "/diagnostics/grants", params={"grant_id": made["grant_id"]}, claims={"client_id": "OP2"})
     runtime.ask("GET", f"/diagnostics/{made['grant_id']}", claims={"client_id": "OP3"})
-    entries = audited(runtime)
+    agreed, *entries = audited(runtime)
+    assert (agreed["who"], agreed["action"], agreed["profile"]) == ("OP1", "negotiated", "desktop-full")
     assert [(one["who"], one["action"]) for one in entries] == [
         ("OP1", "grant_made"),
         ("OP1", "raw_read"),
@@ -145,7 +146,7 @@ def test_p4_every_grant_and_every_read_is_audited(stack: Hub) -> None:
     assert (entries[0]["reason"], entries[0]["scope"]) == ("ticket 7", {"streams": None, "fields": ["trace_id"]})
     assert [one["event_ids"] for one in entries[1:3]] == [["a", "b"], ["c"]]
     assert "trace-raw" not in str(entries)
-    assert audited(operated(stack, "another-tenant")) == []
+    assert [one["runtime_id"] for one in audited(operated(stack, "another-tenant"))] == ["another-tenant"]
 
 
 @pytest.mark.parametrize("claims", [{"roles": ["producer", "consumer"]}, {"partitions": ["runtime:other"]}])

@@ -19,6 +19,7 @@ MOVE: dict[str, Any] = {"position": PLACE, "expected_revision": 1}
 GRANT: dict[str, Any] = {"reason": "r", "ttl_s": 60}
 DOORS: list[tuple[str, str, Any, str]] = [
     ("POST", "/negotiate", NEGOTIATION, "producer"),
+    ("GET", "/negotiate", None, "producer"),
     ("POST", "/streams/s/events", event("a"), "producer"),
     ("GET", "/streams/s/events", None, "consumer"),
     ("GET", "/status", None, "consumer"),

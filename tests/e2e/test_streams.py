@@ -56,6 +56,28 @@ def test_t2_the_client_emits_and_reads_extension_events_that_nobody_knows(stack:
     assert [{name: one[name] for name in ("event_type", "payload")} for one in events] == extensions
 
 
+def test_t4_t5_a_negotiation_is_its_clients_own(stack: Hub) -> None:
+    """A reader's plain one neither shrinks a producer's limits nor ends its messages at `sent`."""
+    capability = "sdk.capability.receipt_terminality"
+    writer = Runtime(stack, "sessions", {"client_id": "writer"})
+    reader = Runtime(stack, "sessions", {"client_id": "reader"})
+    ours = writer.negotiate(requested_capabilities=[capability])
+    assert code(reader.ask("GET", "/negotiate"), 409) == "SDK_RUNTIME_INVALID_STATE"
+    theirs = reader.negotiate(profile="embedded-alloc", requested_capabilities=None)
+    assert (writer.good("GET", "/negotiate"), reader.good("GET", "/negotiate")) == (ours, theirs)
+
+    def step(id_: str, message: str, to: str) -> dict[str, Any]:
+        return event(id_, event_type="DeliveryStateTransition", message_id=message, payload={"to": to})
+
+    steps = [step("a", "m", "sent"), step("b", "m", "delivered")]
+    assert [one.get("seq_no") for one in writer.emit("s", *steps)] == [1, 2]
+    nulls = {"operation_id": None, "peer_id": None, "extensions": None, "seq_no": None}
+    refused = reader.emit("s", {**step("c", "n", "sent"), **nulls}, step("d", "n", "delivered"))[1]
+    assert (refused["machine_code"], refused["details"]["capability"]) == ("SDK_RUNTIME_ALREADY_TERMINAL", capability)
+    last = reader.poll("s")["events"][-1]
+    assert (last["event_id"], nulls.keys() & last.keys()) == ("c", {"seq_no"})
+
+
 def test_t1_nothing_works_before_negotiation(stack: Hub) -> None:
     runtime, place = Runtime(stack, "silent"), {"lat": 1, "lon": 2}
     refused = (

@@ -26,7 +26,6 @@ BAD_EVENTS: list[tuple[Any, str]] = [
     (event("x", event_id=5), "event_id"),
     (event("x", seq_no=1), "seq_no"),
     (event("x", runtime_id="theirs"), "runtime_id"),
-    (event("x", stream_id=None), "stream_id"),
     (event("x", contract_version=1), "contract_version"),
     (event("x", contract_version=True), "contract_version"),
     (event("x", contract_version="2"), "contract_version"),
@@ -40,6 +39,7 @@ BAD_EVENTS: list[tuple[Any, str]] = [
     (event("x", event_type="sdk.own.name"), "event_type"),
     (event("x", event_type="SDK.own.name"), "event_type"),
     (event("x", event_type="a..b"), "event_type"),
+    (event("x", event_type="acme.radio.Tuned"), "event_type"),
     (event("x", event_type={"a": []}), "event_type"),
     (event("x", event_type="ExtensionEvent"), "payload.extension_event_type"),
     (
@@ -60,6 +60,7 @@ BAD_EVENTS: list[tuple[Any, str]] = [
     (event("x", payload=[1]), "payload"),
     (event("x", extensions=[]), "extensions"),
     (event("x", extensions={str(n): n for n in range(33)}), "extensions"),
+    (event("x", extensions={"vendorKey": 1}), "extensions.vendorKey"),
     (event("x", mood="good"), "mood"),
     (event("x", **{LONG: 1}), LONG[:64]),
 ]

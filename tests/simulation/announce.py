@@ -42,7 +42,7 @@ class AnnounceWorld:
         runtimes = MemoryRuntimes(tables.state, scheduler.now)
         capabilities = rng.choice(([], [RECEIPT_TERMINALITY]))
         asked = {"supported_contract_versions": [2], "requested_capabilities": capabilities}
-        runtimes.negotiate(TENANT, RUNTIME, negotiate(asked))
+        runtimes.negotiated[TENANT, RUNTIME, None] = negotiate(asked)
         self.stage = Stage(
             rng,
             scheduler,

@@ -10,6 +10,7 @@ from millrace.ledger.adapters.memory import MemoryLog
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.domain.page import Page
 from millrace.streams.adapters.memory import MemoryRows, MemoryRuntimes
+from millrace.streams.domain.negotiate import Negotiated
 from millrace.streams.ports import Intent, RuntimeState, VersionedRow
 from tests.simulation.scheduler import Killed
 from tests.simulation.tables import Process, Tables
@@ -111,5 +112,8 @@ class FaultyRuntimes:
     process: Process
     inner: MemoryRuntimes
 
-    def load(self, tenant: str, runtime_id: str) -> RuntimeState:
-        return self.process.call(lambda: self.inner.load(tenant, runtime_id))
+    def load(self, tenant: str, runtime_id: str, client_id: str) -> RuntimeState:
+        return self.process.call(lambda: self.inner.load(tenant, runtime_id, client_id))
+
+    def session(self, tenant: str, runtime_id: str, client_id: str) -> Negotiated | None:
+        return self.process.call(lambda: self.inner.session(tenant, runtime_id, client_id))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from moto import mock_aws
 from millrace.ledger.adapters.dynamodb.state import DynamoState
 from millrace.ledger.adapters.memory import MemoryState, in_turn
 from millrace.ledger.adapters.threads import Threads
-from millrace.ledger.domain.names import Ledger, realtime_ledger, stream_ledger
+from millrace.ledger.domain.names import Ledger, join_key, realtime_ledger, stream_ledger
 from millrace.ledger.domain.page import Draft
 from millrace.ledger.ports import State
 from millrace.streams.adapters.dynamodb.raw_values import DynamoRawValues
@@ -81,43 +82,71 @@ def row(version: int, nonce: str = "", *, pending: bool = True, **content: Any) 
 
 def test_an_unknown_runtime_has_neither_agreement_nor_grants(stores: Stores) -> None:
     """T1."""
-    assert _plain(stores.runtimes.load("t", "r")) == RuntimeState(None, ())
+    assert _plain(stores.runtimes.load("t", "r", "c1")) == RuntimeState(None, ())
 
 
 def test_what_is_negotiated_replaces_what_was_before(stores: Stores) -> None:
     """T5."""
     later = negotiate({"supported_contract_versions": [2], "limits": {"max_poll_events": 7}})
     for agreed in (AGREED, later):
-        stores.runtimes.negotiate("t", "r", agreed)
-        assert stores.runtimes.load("t", "r").negotiated == agreed
+        stores.runtimes.negotiate("t", "r", "c1", agreed)
+        assert stores.runtimes.load("t", "r", "c1").negotiated == agreed
+
+
+def test_each_client_of_a_runtime_has_a_negotiation_of_its_own(stores: Stores) -> None:
+    """T5: grants are the runtime's, negotiations its clients'."""
+    plain = negotiate({"supported_contract_versions": [2]})
+    stores.runtimes.put_grant("t", GRANT)
+    for client_id, agreed in (("c1", AGREED), ("c2", plain), ("grant#~", AGREED)):
+        stores.runtimes.negotiate("t", "r", client_id, agreed)
+    for client_id, expected in (("c1", AGREED), ("c2", plain), ("grant#~", AGREED), ("c", None), ("C1", None)):
+        assert _plain(stores.runtimes.load("t", "r", client_id)) == RuntimeState(expected, (GRANT,))
+        assert stores.runtimes.session("t", "r", client_id) == expected
+        assert stores.runtimes.session("t", "r2", client_id) is None
+    assert stores.runtimes.grants("t", "r") == [GRANT]
+
+
+def test_what_earlier_releases_stored_for_a_whole_runtime_holds_for_clients_without_their_own(stores: Stores) -> None:
+    """T5."""
+    plain = negotiate({"supported_contract_versions": [2]})
+    if isinstance(stores.runtimes, DynamoRuntimes):
+        content = json.dumps(plain.stored(), separators=(",", ":"))
+        item = {"p": {"S": join_key("runtime", "t", "r")}, "s": {"S": "~negotiated"}, "d": {"S": content}}
+        stores.runtimes.client.put_item(TableName=stores.runtimes.table, Item=item)
+    else:
+        stores.runtimes.negotiated["t", "r", None] = plain
+    stores.runtimes.negotiate("t", "r", "c1", AGREED)
+    for client_id, expected in (("c1", AGREED), ("c2", plain)):
+        assert stores.runtimes.load("t", "r", client_id).negotiated == expected
+        assert stores.runtimes.session("t", "r", client_id) == expected
 
 
 def test_grants_are_stored_beside_it_and_keep_what_became_of_them(stores: Stores) -> None:
     """P4."""
-    stores.runtimes.negotiate("t", "r", AGREED)
+    stores.runtimes.negotiate("t", "r", "c1", AGREED)
     other = replace(GRANT, id="g2", streams=None, fields=("peer_id", "x"))
     for grant in (GRANT, other, GRANT.revoked(5_000)):
         stores.runtimes.put_grant("t", grant)
-    assert _plain(stores.runtimes.load("t", "r")) == RuntimeState(AGREED, (GRANT.revoked(5_000), other))
+    assert _plain(stores.runtimes.load("t", "r", "c1")) == RuntimeState(AGREED, (GRANT.revoked(5_000), other))
 
 
 def test_a_grant_whose_time_is_over_is_listed_but_costs_no_emission_anything(stores: Stores) -> None:
     """P4."""
-    stores.runtimes.negotiate("t", "r", AGREED)
+    stores.runtimes.negotiate("t", "r", "c1", AGREED)
     old = replace(GRANT, id="g0", created_ms=1, expires_ms=NOW_MS - 1)
     for grant in (old, GRANT):
         stores.runtimes.put_grant("t", grant)
-    assert _plain(stores.runtimes.load("t", "r")) == RuntimeState(AGREED, (GRANT,))
+    assert _plain(stores.runtimes.load("t", "r", "c1")) == RuntimeState(AGREED, (GRANT,))
     assert sorted(stores.runtimes.grants("t", "r"), key=lambda grant: grant.id) == [old, GRANT]
 
 
 def test_runtimes_with_telling_names_are_kept_apart(stores: Stores) -> None:
     """T5."""
-    stores.runtimes.negotiate("a#b", "c", AGREED)
+    stores.runtimes.negotiate("a#b", "c", "c1", AGREED)
     stores.runtimes.put_grant("a", replace(GRANT, runtime_id="b"))
     for tenant, runtime_id in (("a", "b#c"), ("a", "b%23c"), ("a%23b", "c"), ("t", "r")):
-        assert stores.runtimes.load(tenant, runtime_id) == RuntimeState(None, [])
-    assert stores.runtimes.load("a#b", "c").negotiated == AGREED
+        assert stores.runtimes.load(tenant, runtime_id, "c1") == RuntimeState(None, [])
+    assert stores.runtimes.load("a#b", "c", "c1").negotiated == AGREED
 
 
 def test_a_subscription_is_marked_once(stores: Stores) -> None:

@@ -223,9 +223,9 @@ class FakeStreams:
             raise self._stale(marker_id, 0)
         return self._write(body, self.gone.pop(marker_id, 0) + 1)
 
-    def _move(self, marker_id: str, position: Json, expected_revision: int) -> Json:
+    def _move(self, marker_id: str, position: Json, expected_revision: int, **given: Json) -> Json:
         marker = self._live(marker_id, expected_revision)
-        return self._write(marker | {"position": position}, expected_revision + 1)
+        return self._write(marker | {"position": position} | given, expected_revision + 1)
 
     def _delete(self, marker_id: str, expected_revision: int) -> Json:
         if marker_id not in self.markers:

@@ -35,8 +35,8 @@ def test_a_marker_is_created_moved_and_deleted() -> None:
             markers = runtime.markers
             created = await markers.create("camp", HERE, topic_id="t", extensions={"colour": "red"})
             assert created == Marker("id-1", "camp", HERE, 1, 1, "t", {"colour": "red"})
-            moved = await markers.move("id-1", THERE, created.revision)
-            assert (moved.position, moved.revision) == (THERE, 2)
+            moved = await markers.move("id-1", THERE, created.revision, extensions={"colour": "blue"})
+            assert (moved.position, moved.revision, moved.extensions) == (THERE, 2, {"colour": "blue"})
             assert await markers.delete("id-1", moved.revision) is True
             assert await markers.delete("id-1", moved.revision) is False
             assert (await markers.create("camp", HERE, marker_id="id-1")).revision == 4
@@ -51,6 +51,7 @@ def test_a_marker_is_created_moved_and_deleted() -> None:
         assert json.loads(move.content) == {
             "position": {"lat": -1.0, "lon": 2.0, "alt_m": 430.5},
             "expected_revision": 1,
+            "extensions": {"colour": "blue"},
         }
 
     run(test())

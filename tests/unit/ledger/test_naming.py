@@ -81,7 +81,7 @@ def published(name: str) -> None:
 
 
 def negotiated(name: str) -> None:
-    Negotiate(NOTHING)(bearer(), name, {"supported_contract_versions": [2]})
+    Negotiate(NOTHING, NOTHING)(bearer(), name, {"supported_contract_versions": [2]})
 
 
 def emitted(name: str) -> None:
@@ -124,7 +124,7 @@ def tenants() -> list[Callable[[Identity], object]]:
     return [
         lambda who: Submit(NOTHING, NOTHING, {})(who, "p", {"events": []}),
         lambda who: Publish(NOTHING, NOTHING)(who, []),
-        lambda who: Negotiate(NOTHING)(who, "rt", {"supported_contract_versions": [2]}),
+        lambda who: Negotiate(NOTHING, NOTHING)(who, "rt", {"supported_contract_versions": [2]}),
         lambda who: RecordCatalog(NOTHING)(who, "d", []),
         lambda who: Ingest(NOTHING)(who, {"events": []}),
     ]

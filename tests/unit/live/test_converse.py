@@ -489,7 +489,33 @@ def test_s11_a_watermark_from_another_connection_does_not_open_a_hole() -> None:
     assert ([e["committed_id"] for e in page["events"]], page["sync_to_committed_id"]) == (list(range(3, 11)), 10)
 
 
-@pytest.mark.parametrize("start", [[], {}, 5, None])
+def test_s14_optional_members_that_are_null_count_as_left_out() -> None:
+    hub = Hub()
+    commit_to(hub, realtime_ledger("t", "call-1"), "a")
+    commit_to(hub, stream_ledger("t", "r1", "main"), "b")
+    hub.open("c1", "me:*")
+    tail = {"kind": "session", "session_id": "call-1", "after_sequence": None}
+    stream = {"kind": "stream", "runtime_id": "r1", "stream_id": "main", "start": None, "cursor": None}
+    for payload in (tail, stream):
+        hub.say("c1", "subscribe", payload, msg_id=None)
+        opened = hub.heard("c1")
+        assert (opened["type"], "msg_id" in opened) == ("subscribed", False)
+        assert hub.heard("c1")["payload"]["phase"] == "snapshot"
+    hub.say("c1", "sync", {"since_committed_id": 0, "partitions": None, "limit": None, "sync_to_committed_id": None})
+    assert hub.heard("c1")["type"] == "sync_response"
+
+
+def test_t1_a_subscription_gets_no_null_that_an_earlier_release_stored() -> None:
+    hub = Hub()
+    body = b'{"event_id":"e","extensions":null,"payload":{"extensions":null}}'
+    hub.commit()(stream_ledger("t", "r1", "main"), [Draft("e", digest(body), body)], Origin("c"))
+    hub.open("c1", "me:runtime:*")
+    hub.say("c1", "subscribe", {"kind": "stream", "runtime_id": "r1", "stream_id": "main"})
+    hub.heard("c1")
+    assert hub.heard("c1")["payload"]["event"] == {"event_id": "e", "payload": {"extensions": None}, "seq_no": 1}
+
+
+@pytest.mark.parametrize("start", [[], {}, 5])
 def test_an_odd_start_is_a_bad_request(start: Any) -> None:
     hub = Hub()
     hub.open("c1", "me:runtime:r1")

@@ -39,6 +39,7 @@ Answer = tuple[int, Mapping[str, Any]]
 RUNTIME, SESSION = "/v1/runtimes/{runtime_id}", "/v1/realtime/sessions/{sessionId}"
 FOREIGN_CURSOR: Answer = (400, {"machine_code": "SDK_RUNTIME_INVALID_CURSOR"})
 NOT_FOUND: Answer = (404, {"machine_code": "SDK_RUNTIME_NOT_FOUND"})
+OWN_NEGOTIATION: Answer = (200, {"events": [ANY], "next_after": 1})
 NO_TARGET: Answer = (404, {"message": "There is no such target."})
 
 
@@ -137,6 +138,7 @@ DOORS = (
     Door(reader("GET /v1/realtime/metrics"), READ, (200, {"emitted": 0, "invalid": 0, "deduped": 0})),
     Door(reader("GET /v1/realtime/schemas/{type}"), ANY_TOKEN, (200, {"title": "call.started"})),
     Door(sample("negotiate"), READ_OR_WRITE, (200, {"runtime_id": "rt-1"}), "runtime:rt-1", turn=AGREES),
+    Door(sample("effective"), READ_OR_WRITE, (200, {"runtime_id": "rt-1"}), "runtime:rt-1"),
     Door(sample("grant_create"), OPERATE, (200, {"status": "active"}), "runtime:rt-1", turn=CREATES, again=True),
     Door(sample("emit"), WRITE, (200, {"seq_no": 1, "deduped": False}), "runtime:rt-1", turn=CREATES),
     Door(sample("poll"), READ, (200, {"events": []}), "runtime:rt-1"),
@@ -148,7 +150,7 @@ DOORS = (
     Door(sample("marker_move"), WRITE, NOT_FOUND, "runtime:rt-1"),
     Door(sample("grant_list"), OPERATE, (200, {"grants": []}), "runtime:rt-1"),
     Door(sample("diagnostics"), OPERATE, NOT_FOUND, "runtime:rt-1"),
-    Door(sample("audit"), OPERATE, (200, {"events": []}), "runtime:rt-1", unreached=(200, {"events": []})),
+    Door(sample("audit"), OPERATE, OWN_NEGOTIATION, "runtime:rt-1", unreached=(200, {"events": []})),
     Door(
         sample("ingest"),
         WRITE,

@@ -293,7 +293,9 @@ def changed(sent: dict[str, Any], body: Any = None, **changes: Any) -> dict[str,
 def test_negotiate_then_emit_then_poll_then_status() -> None:
     """T5, T1, T6, T11."""
     assert answer("emit", sample("emit"), 409)["machine_code"] == "SDK_RUNTIME_INVALID_STATE"
+    assert answer("emit", sample("effective"), 409)["machine_code"] == "SDK_RUNTIME_INVALID_STATE"
     agreed = answer("emit", sample("negotiate"))
+    assert answer("emit", sample("effective")) == agreed
     assert agreed["effective_capabilities"] == ["sdk.capability.receipt_terminality"]
     assert answer("emit", sample("emit")) == {"event_id": "evt-1", "seq_no": 1, "deduped": False}
     assert answer("emit", sample("emit")) == {"event_id": "evt-1", "seq_no": 1, "deduped": True}
@@ -368,9 +370,9 @@ def test_a_grant_is_made_listed_used_revoked_and_audited() -> None:
     assert answer("diagnostics", revoked)["status"] == "revoked"
     assert answer("diagnostics", raw, 403)["machine_code"] == "SDK_SECURITY_GRANT_ENDED"
     audited = answer("diagnostics", sample("audit"))
-    actions = ["grant_made", "raw_read", "grant_revoked", "raw_read_refused"]
+    actions = ["negotiated", "grant_made", "raw_read", "grant_revoked", "raw_read_refused"]
     assert [entry["action"] for entry in audited["events"]] == actions
-    assert audited["next_after"] == 4
+    assert audited["next_after"] == 5
 
 
 def query(name: str, **asked: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from infra.openapi.build import META, document, files
 from infra.openapi.catalog_models import CatalogEvent
 from infra.openapi.diagnostics_models import BreakGlassGrant as GrantModel
 from infra.openapi.diagnostics_models import GrantRequest
-from infra.openapi.markers_models import MarkerCreate, MarkerRecord
+from infra.openapi.markers_models import MarkerCreate, MarkerMove, MarkerRecord
 from infra.openapi.models import SubmitRequest, SyncRequest
 from infra.openapi.realtime_models import PublishBatchAnswer, RealtimeError, RealtimeEvent, ReplayAnswer
 from infra.openapi.retention_models import RetentionAnswer, RetentionChange
@@ -169,7 +169,8 @@ def test_what_negotiation_answers_is_what_is_published_of_it(profile: str) -> No
 @pytest.mark.parametrize("limit", LimitOverrides.model_fields)
 def test_the_published_bounds_of_a_limit_are_those_that_are_checked(limit: str) -> None:
     """T10"""
-    rule = LimitOverrides.model_json_schema()["properties"][limit]
+    rule, null = LimitOverrides.model_json_schema()["properties"][limit]["anyOf"]
+    assert (null, negotiated(limits={limit: None})) == ({"type": "null"}, negotiated())
     small = {"max_event_bytes": 256} if limit == "max_batch_bytes" else {}
     for good in (rule["minimum"], rule["maximum"]):
         assert getattr(negotiated(limits={**small, limit: good}).limits, limit) == good
@@ -217,7 +218,9 @@ def test_the_examples_of_markers_are_taken() -> None:
     MarkerCreate.model_validate(markers.CREATE)
     made = check_create(markers.CREATE, negotiated().limits)
     MarkerRecord.model_validate({**made, "revision": 1, "updated_ts_ms": 5})
-    check_move(operations()["moveMarker"]["requestBody"]["content"]["application/json"]["example"])
+    moved = operations()["moveMarker"]["requestBody"]["content"]["application/json"]["example"]
+    MarkerMove.model_validate(moved)
+    check_move(moved, negotiated().limits)
 
 
 def test_the_example_of_a_grant_is_taken_and_shown_as_published() -> None:

@@ -19,12 +19,14 @@ from millrace.ledger.domain.names import Ledger, stream_ledger
 from millrace.streams.adapters.memory import MemoryRawValues, MemoryRows, MemoryRuntimes
 from millrace.streams.adapters.sealing import AesSealer
 from millrace.streams.application.announce import Announce
-from millrace.streams.application.diagnostics import AuditLedger, Diagnostics
+from millrace.streams.application.audit import AuditLedger
+from millrace.streams.application.diagnostics import Diagnostics
 from millrace.streams.application.emit import Emit, Emitted, Result
 from millrace.streams.application.markers import ManageMarkers, SettleMarkers
 from millrace.streams.application.poll import Poll, PolledBatch
 from millrace.streams.application.runtime_access import Negotiate
 from millrace.streams.application.runtime_status import RuntimeStatus
+from millrace.streams.application.tell_policy import TellPolicy
 from millrace.streams.domain.privacy import Policy, hasher
 from millrace.streams.domain.transition import undone
 
@@ -74,6 +76,7 @@ class StreamsHub:
     def restart(self) -> None:
         """Forget what a process remembers; only the stores survive."""
         self.heads = Heads(self.clock)
+        self.tenants_told = set[str]()
         self.keys = StagedKeys(self.secrets.get, self.clock)
 
     def rotate(self, secret: str) -> None:
@@ -96,9 +99,8 @@ class StreamsHub:
     def emit(self) -> Emit:
         announce = Announce(self.rows, self.commit, self.new_id, lambda _attempt: None, undone)
         sealer = AesSealer(self.keys)
-        return Emit(
-            self.commit, announce, self.runtimes, self.raw, sealer, self.policy, self.hasher, in_turn, self.clock
-        )
+        stores = (self.commit, announce, self.runtimes, self.raw, sealer)
+        return Emit(*stores, self.policy, self.hasher, in_turn, self.clock, self.tell_policy)
 
     @property
     def poll(self) -> Poll:
@@ -107,7 +109,11 @@ class StreamsHub:
 
     @property
     def negotiate(self) -> Negotiate:
-        return Negotiate(self.runtimes)
+        return Negotiate(self.runtimes, self.audit)
+
+    @property
+    def tell_policy(self) -> TellPolicy:
+        return TellPolicy(self.announce_markers, self.audit, self.policy, self.tenants_told)
 
     @property
     def announce_markers(self) -> Announce:
@@ -116,7 +122,10 @@ class StreamsHub:
     @property
     def markers(self) -> ManageMarkers:
         rows = (self.announce_markers, self.rows, self.rows)
-        return ManageMarkers(*rows, self.runtimes, self.keys, self.policy, self.hasher, self.clock, self.new_id)
+        keys, policy, new_id = self.keys, self.policy, self.new_id
+        return ManageMarkers(
+            *rows, self.runtimes, keys, policy, self.hasher, self.clock, new_id, tell_policy=self.tell_policy
+        )
 
     def settle_markers(self, older_than_ms: int = 0, may_go_on: Callable[[], bool] = lambda: True) -> int:
         """As the scheduled function does, by default with every intent left before now."""

@@ -88,10 +88,7 @@ class StreamsMachine(RuleBasedStateMachine):
     def subscribe(self, name: str, most: int | None, late: int | None) -> None:
         """T9: a poll without cursor opens a subscription at what is retained, and says first what is gone."""
         stream, subscription = self.streams[name], Subscription(name)
-        # Where a pruner died before it raised the floor and the next page is late, the first gap may end at the floor:
-        # the poll after it expires the cursor, loudly. The model does not know that answer.
-        between = stream.emptied >= stream.floor
-        with self._late(name, None if between else late, stream.floor - 1) as readable:
+        with self._late(name, late, stream.floor - 1) as readable:
             expected = stream.first(self.limits, most, self.hub.clock(), readable)
             if self._check(stream, subscription, None, most, expected):
                 self.subscriptions.append(subscription)

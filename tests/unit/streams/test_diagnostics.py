@@ -12,7 +12,7 @@ from millrace.ledger.domain.errors import Forbidden, Unavailable
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.domain.page import Page
 from millrace.streams.adapters.memory import MemoryRawValues
-from millrace.streams.application.diagnostics import audit_ledger
+from millrace.streams.application.audit import audit_ledger
 from millrace.streams.domain.errors import Absent, GrantEnded, InvalidArgument
 from millrace.streams.ports import RawEntry
 from tests.unit.streams.hub import RUNTIME, StreamsHub, event
@@ -142,7 +142,7 @@ def test_a_revoked_grant_ends_at_once_and_its_key_is_gone() -> None:
     with pytest.raises(GrantEnded):
         read(hub, grant_id)
     assert len(hub.raw.entries[grant_id]) == 1
-    stored = next(one for one in hub.runtimes.load("default", RUNTIME).grants if one.id == grant_id)
+    stored = next(one for one in hub.runtimes.grants("default", RUNTIME) if one.id == grant_id)
     assert stored.salt == ""
     assert len(values(hub, other)) == 2, "another grant goes on"
     assert hub.diagnostics.revoke(hub.identity(), RUNTIME, grant_id) == revoked
@@ -226,7 +226,7 @@ def test_grants_are_an_operators_of_that_runtime(claims: dict[str, Any]) -> None
     for attempt in attempts:
         with pytest.raises(Forbidden):
             attempt()
-    assert actions(hub) == ["grant_made", *(["raw_read_refused"] if "partitions" in claims else [])]
+    assert actions(hub) == ["negotiated", "grant_made", *(["raw_read_refused"] if "partitions" in claims else [])]
 
 
 def test_every_grant_and_every_read_is_in_the_audit_ledger() -> None:
@@ -238,30 +238,30 @@ def test_every_grant_and_every_read_is_in_the_audit_ledger() -> None:
     hub.diagnostics.revoke(hub.identity(client_id="bob"), RUNTIME, grant_id)
     with pytest.raises(GrantEnded):
         read(hub, grant_id)
-    page = hub.audit.read(hub.identity(), 0, 100)
+    page = hub.audit.read(hub.identity(), 1, 100)
     common = {"runtime_id": RUNTIME, "grant_id": grant_id, "ts_ms": hub.clock.ms}
     assert page["events"] == [
         {
             **common,
-            "position": 1,
+            "position": 2,
             "who": "me",
             "action": "grant_made",
             "reason": "ticket 7",
             "scope": {"streams": None, "fields": ["peer_id"]},
             "expires_ts_ms": hub.clock.ms + 60_000,
         },
-        {**common, "position": 2, "who": "eve", "action": "raw_read", "event_ids": ["a"]},
-        {**common, "position": 3, "who": "bob", "action": "grant_revoked"},
-        {**common, "position": 4, "who": "me", "action": "raw_read_refused"},
+        {**common, "position": 3, "who": "eve", "action": "raw_read", "event_ids": ["a"]},
+        {**common, "position": 4, "who": "bob", "action": "grant_revoked"},
+        {**common, "position": 5, "who": "me", "action": "raw_read_refused"},
     ]
-    assert page["next_after"] == 4
+    assert page["next_after"] == 5
     assert CANARY not in json.dumps(page)
 
 
 def test_the_audit_ledger_is_read_on_from_a_position_by_operators_of_the_tenant() -> None:
     """P4."""
     hub = StreamsHub()
-    for _ in range(7):
+    for _ in range(6):
         grant(hub)
     seen, after = [], 0
     while page := hub.audit.read(hub.identity(), after, 3):
@@ -292,7 +292,7 @@ def test_what_cannot_be_recorded_may_not_be_done() -> None:
     grant_id = grant(hub)
     hub.send(event("a", peer_id="bob"))
     hub.log = FailingLog(hub.log.pages)
-    before = hub.runtimes.load("default", RUNTIME).grants
+    before = hub.runtimes.grants("default", RUNTIME)
     for attempt in (
         lambda: grant(hub),
         lambda: hub.diagnostics.revoke(hub.identity(), RUNTIME, grant_id),
@@ -300,7 +300,7 @@ def test_what_cannot_be_recorded_may_not_be_done() -> None:
     ):
         with pytest.raises(Unavailable):
             attempt()
-    assert hub.runtimes.load("default", RUNTIME).grants == before
+    assert hub.runtimes.grants("default", RUNTIME) == before
 
 
 def test_raw_values_that_cannot_be_kept_fail_the_emission_and_a_retry_keeps_them() -> None:

@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
+from millrace.ledger.domain.canonical import canonical, digest
 from millrace.ledger.domain.errors import Forbidden, Unavailable
-from millrace.streams.application.emit import Emitted
-from millrace.streams.domain.errors import InvalidArgument, InvalidState, SdkError
+from millrace.ledger.domain.page import Draft, Origin
+from millrace.streams.application.emit import Emitted, delivery_group
+from millrace.streams.domain.errors import Conflict, InvalidArgument, InvalidState, SdkError
 from millrace.streams.domain.negotiate import RECEIPT_TERMINALITY
 from millrace.streams.domain.privacy import Policy
+from millrace.streams.ports import VersionedRow
 from tests.unit.streams.crashing_stores import CRASHES, crashing_hub
 from tests.unit.streams.hub import RUNTIME, STREAM, StreamsHub, accepted, codes, event, told, transition
 
@@ -30,6 +33,50 @@ def test_a_batch_gets_ascending_positions_without_gaps() -> None:
     assert results == [Emitted(f"e{n}", n + 1, False) for n in range(100)]
     assert codes(hub.send(event("next"))) == [101]
     assert positions(hub) == [*((f"e{n}", n + 1) for n in range(100)), ("next", 101)]
+
+
+def as_earlier_releases_did(hub: StreamsHub, sent: dict[str, Any]) -> None:
+    """Commit an event as hubs did that took null for content, and remember it in its message's row."""
+    body = canonical({**sent, "runtime_id": RUNTIME, "stream_id": STREAM})
+    hub.commit(hub.ledger(), [Draft(sent["event_id"], digest(body), body)], Origin("me"))
+    if sent["event_type"] == "DeliveryStateTransition":
+        passed = {sent["payload"]["to"]: [STREAM, sent["event_id"], digest(body).hex()]}
+        content = {"state": sent["payload"]["to"], "terminal": False, "events": passed}
+        hub.rows.put(delivery_group("default", RUNTIME), sent["message_id"], VersionedRow(1, content, "n"))
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        event("a", operation_id=None, message_id=None, extensions=None),
+        event("a", extensions=None),
+        transition("a", "m", "queued", operation_id=None, extensions=None),
+    ],
+)
+def test_a_retry_of_an_event_that_was_stored_with_nulls_is_still_that_event(sent: dict[str, Any]) -> None:
+    """T3: null counts as absent, also for ids that are older than this rule; other content still conflicts."""
+    hub = StreamsHub()
+    as_earlier_releases_did(hub, sent)
+    assert accepted(hub.send(sent)[0]) == Emitted("a", 1, True)
+    (other,) = hub.send({**sent, "payload": {**sent["payload"], "n": 2}})
+    assert isinstance(other, Conflict)
+    assert positions(hub) == [("a", 1)]
+
+
+def test_what_was_stored_with_nulls_and_other_keys_is_read_without_the_nulls() -> None:
+    """T1: no `extensions: null` in an answer; keys that are refused today stay readable."""
+    hub = StreamsHub()
+    null = {"operation_id": None, "peer_id": None, "extensions": None}
+    as_earlier_releases_did(hub, event("a", **null, payload={"extensions": None, "n": 1}))
+    as_earlier_releases_did(hub, event("b", "Acme.Radio.Tuned", extensions={"Old Key": None}))
+    first, second = told(hub.next())
+    assert first == {
+        **event("a", payload={"extensions": None, "n": 1}),
+        "runtime_id": RUNTIME,
+        "stream_id": STREAM,
+        "seq_no": 1,
+    }
+    assert (second["event_type"], second["extensions"]) == ("Acme.Radio.Tuned", {"Old Key": None})
 
 
 def test_streams_and_runtimes_and_tenants_number_and_dedupe_apart() -> None:
@@ -190,7 +237,7 @@ def test_without_negotiation_nothing_is_emitted() -> None:
     with pytest.raises(InvalidState) as refusal:
         hub.send(event("a"))
     assert refusal.value.status == 409
-    assert not hub.log.pages
+    assert not hub.stored()
 
 
 @pytest.mark.parametrize(
@@ -208,7 +255,7 @@ def test_a_token_needs_the_role_and_the_runtime(claims: dict[str, Any]) -> None:
     hub = StreamsHub()
     with pytest.raises(Forbidden):
         hub.send(event("a"), **claims)
-    assert not hub.log.pages
+    assert not hub.stored()
     assert codes(hub.send(event("a"), roles=["producer"], partitions=["runtime:r*"])) == [1]
 
 
@@ -220,7 +267,7 @@ def test_names_in_the_path_have_their_limits(name: str) -> None:
         hub.send(event("a"), runtime=name)
     with pytest.raises(InvalidArgument):
         hub.send(event("a"), stream=name)
-    assert not hub.log.pages
+    assert not hub.stored()
 
 
 def test_the_markers_stream_is_the_hubs_own() -> None:

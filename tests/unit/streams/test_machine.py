@@ -78,7 +78,7 @@ def go_on_at_the_floor(patch: pytest.MonkeyPatch) -> None:
 
 
 def trust_the_floor_of_a_dead_pruner(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Poll, "_retained_from", lambda _self, _ledger, floor, _marks: floor)
+    patch.setattr(Poll, "_retained_from", lambda _self, _ledger, floor: floor)
 
 
 def degrade_every_subscription_of_the_stream(patch: pytest.MonkeyPatch) -> None:

@@ -75,7 +75,7 @@ def test_a_position_off_the_earth_is_refused_by_its_field(position: Any, field: 
     """M4, T12."""
     for check in (
         lambda: check_create({**GOOD, "position": position}, LIMITS),
-        lambda: check_move({"position": position, "expected_revision": 1}),
+        lambda: check_move({"position": position, "expected_revision": 1}, LIMITS),
     ):
         with pytest.raises(InvalidArgument) as refusal:
             check()
@@ -131,7 +131,8 @@ def test_a_marker_id_that_a_path_cannot_carry_is_refused(bad: Any) -> None:
 def test_a_write_needs_an_expected_revision_of_at_least_1(bad: Any) -> None:
     """M2."""
     assert check_revision(1) == 1
-    for check in (lambda: check_revision(bad), lambda: check_move({"position": HERE, "expected_revision": bad})):
+    sent = {"position": HERE, "expected_revision": bad}
+    for check in (lambda: check_revision(bad), lambda: check_move(sent, LIMITS)):
         with pytest.raises(InvalidArgument) as refusal:
             check()
         assert refusal.value.details["field"] == "expected_revision"
@@ -139,10 +140,10 @@ def test_a_write_needs_an_expected_revision_of_at_least_1(bad: Any) -> None:
 
 def test_a_move_takes_position_and_revision_and_nothing_else() -> None:
     """M2."""
-    assert check_move({"position": HERE, "expected_revision": 3}) == (HERE, 3)
+    assert check_move({"position": HERE, "expected_revision": 3}, LIMITS) == ({"position": HERE}, 3)
     for sent, field in (({}, "position"), ({"position": HERE, "expected_revision": 1, "label": CANARY}, "label")):
         with pytest.raises(InvalidArgument) as refusal:
-            check_move(sent)
+            check_move(sent, LIMITS)
         assert refusal.value.details["field"] == field
 
 

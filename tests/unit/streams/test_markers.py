@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 from millrace.ledger.domain.errors import Forbidden, Unavailable
 from millrace.streams.application import markers as markers_module
+from millrace.streams.application.markers import marker_group
 from millrace.streams.domain.errors import (
     Absent,
     Conflict,
@@ -22,7 +25,7 @@ from millrace.streams.domain.errors import (
 )
 from millrace.streams.domain.privacy import hasher
 from tests.unit.streams.crashing_stores import MARKER_CRASHES, Crash, Death, crashing_hub
-from tests.unit.streams.hub import RUNTIME, StreamsHub, event, told
+from tests.unit.streams.hub import RUNTIME, StreamsHub, event, odd, told
 
 HERE, THERE = {"lat": 1.5, "lon": 2}, {"lat": -3, "lon": 4, "alt_m": 5}
 CANARY = "canary-m"
@@ -195,10 +198,10 @@ def test_every_change_is_an_event_in_revision_order() -> None:
 def test_secrets_of_extensions_are_gone_and_sensitive_values_hashed() -> None:
     """P2, P3: in the answer, the row, the list and the event."""
     view = Map()
-    sent = {"auth_token": CANARY, "PeerId": "bob", "deep": [{"session-secret": CANARY, "traceId": "bob"}]}
+    sent = {"auth_token": CANARY, "peer-id": "bob", "deep": [{"session-secret": CANARY, "traceId": "bob"}]}
     record = view.create(marker_id="m", extensions=sent, private_key_material=CANARY)
     hashed = hasher(b"hash key of default")("bob")
-    assert record["extensions"] == {"PeerId": hashed, "deep": [{"traceId": hashed}]}
+    assert record["extensions"] == {"peer-id": hashed, "deep": [{"traceId": hashed}]}
     view.move("m", 1)
     everything = repr(
         (view.hub.rows.items, view.hub.log.pages, view.hub.markers.list(view.me, RUNTIME, None, None, None))
@@ -318,6 +321,67 @@ def test_a_marker_too_large_for_an_event_is_refused() -> None:
     with pytest.raises(EventTooLarge):
         view.create(extensions={"x": "y" * 100_000})
     assert (view.page(), view.hub.rows.left) == (([], None), {})
+
+
+@pytest.mark.parametrize("kind", ["create", "move", "delete"])
+def test_a_markers_event_has_at_most_what_the_session_negotiated(kind: str) -> None:
+    """M5, T10: exactly the limit passes; one byte more is refused, and nothing is written: no row, intent or event."""
+    view = Map()
+    view.create(marker_id="m", extensions={"pad": "x" * 300})
+    changes: dict[str, Callable[[], Any]] = {
+        "create": lambda: view.create(marker_id="n", extensions={"pad": "y" * 300}),
+        "move": lambda: view.move("m", 1),
+        "delete": lambda: view.delete("m", 1),
+    }
+    before = (dict(view.hub.rows.items), view.hub.stored("markers"))
+    view.hub.agree(limits={"max_event_bytes": 300})
+    with pytest.raises(EventTooLarge) as refusal:
+        changes[kind]()
+    details = dict(refusal.value.details)
+    needed = details.pop("actual_bytes")
+    assert details == {"field": "marker", "max_event_bytes": 300}
+    view.hub.agree(limits={"max_event_bytes": needed - 1})
+    with pytest.raises(EventTooLarge):
+        changes[kind]()
+    assert (dict(view.hub.rows.items), view.hub.stored("markers"), view.hub.rows.left) == (*before, {})
+    view.hub.agree(limits={"max_event_bytes": needed})
+    changes[kind]()
+    payload = view.hub.stored("markers")[-1]["payload"]
+    assert len(json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode()) == needed
+
+
+def test_a_move_takes_extensions_and_leaves_them_where_it_sends_none() -> None:
+    """M4, M5, P2, P3: in the record, the list and the event; secrets gone, sensitive values hashed."""
+    view = Map()
+    view.create(marker_id="m", extensions={"a": 1, "b": 2})
+
+    def move(revision: int, **sent: Any) -> dict[str, Any]:
+        asked = {"position": THERE, "expected_revision": revision, **sent}
+        record: dict[str, Any] = view.hub.markers.move(view.me, RUNTIME, "m", asked)["marker"]
+        assert view.hub.stored("markers")[-1]["payload"]["marker"] == record
+        return record
+
+    assert move(1)["extensions"] == {"a": 1, "b": 2}
+    assert move(2, extensions=None)["extensions"] == {"a": 1, "b": 2}
+    hashed = hasher(b"hash key of default")("bob")
+    sent = {"c": 3, "peer_id": "bob", "auth_token": CANARY}
+    assert move(3, extensions=sent)["extensions"] == {"c": 3, "peer_id": hashed}
+    assert move(4, extensions={})["extensions"] == {}
+    for bad in odd({"Bad Key": 1}, [], "x"):
+        with pytest.raises(InvalidArgument) as refusal:
+            move(5, extensions=bad)
+        assert refusal.value.details["field"].startswith("extensions")
+
+
+def test_a_marker_that_was_stored_with_other_keys_stays_readable_and_can_be_moved() -> None:
+    """M4: the form of keys is a rule of the door."""
+    view = Map()
+    view.create(marker_id="m", extensions={"old": 1})
+    group, row = marker_group("default", RUNTIME), view.hub.rows.get(marker_group("default", RUNTIME), "m")
+    assert row is not None
+    record = {**row.content["record"], "extensions": {"Old Key": 1}}
+    view.hub.rows.items[group, "m"] = replace(row, content={**row.content, "record": record})
+    assert view.move("m", 1)["extensions"] == {"Old Key": 1}
 
 
 def test_tenants_and_runtimes_have_markers_of_their_own() -> None:

@@ -60,7 +60,7 @@ def test_a_limit_is_taken_within_its_range_and_refused_just_outside(name: str, l
     """T10."""
     for good in (low, high):
         assert asdict(limits(**{name: good}))[name] == good
-    for bad in odd(low - 1, high + 1, True, float(low), str(low), None, [], {}):
+    for bad in odd(low - 1, high + 1, True, float(low), str(low), [], {}):
         with pytest.raises(InvalidArgument) as refusal:
             limits(**{name: bad})
         assert refusal.value.details["field"] == f"limits.{name}"
@@ -113,10 +113,8 @@ def test_unknown_capabilities_are_dropped_and_known_ones_kept_once() -> None:
         ({"supported_contract_versions": [2] * 65}, "supported_contract_versions"),
         ({**BASE, "requested_capabilities": CANARY}, "requested_capabilities"),
         ({**BASE, "requested_capabilities": [1]}, "requested_capabilities"),
-        ({**BASE, "requested_capabilities": None}, "requested_capabilities"),
         ({**BASE, "requested_capabilities": ["x"] * 65}, "requested_capabilities"),
         ({**BASE, "profile": CANARY}, "profile"),
-        ({**BASE, "profile": None}, "profile"),
         ({**BASE, "profile": ["desktop-full"]}, "profile"),
         ({**BASE, "limits": [CANARY]}, "limits"),
         ({**BASE, "limits": {"max_events": CANARY}}, "limits.max_events"),
@@ -131,6 +129,18 @@ def test_a_bad_request_names_its_field_and_no_value(asked: Any, field: str) -> N
     assert refusal.value.details["field"] == field
     assert "value_class" in refusal.value.details
     assert CANARY not in json.dumps(refusal.value.body())
+
+
+def test_what_is_null_counts_as_left_out() -> None:
+    """T5: of the request and of its limits."""
+    nulls = {"requested_capabilities": None, "profile": None, "limits": None}
+    assert negotiate({**BASE, **nulls}) == negotiate(BASE)
+    limits_of_none = dict.fromkeys(asdict(negotiate(BASE).limits))
+    assert negotiate({**BASE, "limits": {**limits_of_none, "max_poll_events": 7}}) == negotiate(
+        {**BASE, "limits": {"max_poll_events": 7}}
+    )
+    with pytest.raises(InvalidArgument):
+        negotiate({"supported_contract_versions": None})
 
 
 def test_what_was_negotiated_survives_its_storage() -> None:

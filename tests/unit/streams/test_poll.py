@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from millrace.ledger.adapters.memory import MemoryLog
+from millrace.ledger.domain import names
 from millrace.ledger.domain.errors import Forbidden
 from millrace.streams.application.poll import PolledBatch
 from millrace.streams.domain.cursor import read_cursor, stream_scope
@@ -23,6 +25,7 @@ from millrace.streams.domain.errors import (
     StreamDegraded,
 )
 from tests.unit.streams.hub import RUNTIME, STREAM, StreamsHub, event, told
+from tests.unit.streams.views import LateLog
 
 
 def hub_with(count: int, batch: int = 5) -> StreamsHub:
@@ -294,6 +297,26 @@ def test_a_floor_that_was_not_raised_yet_wedges_nobody(wanted: int | None, floor
         batch = hub.next(cursor, wanted)
         seen, cursor = [*seen, *seqs(batch)], batch.next_cursor
     assert seen == [through, *range(through + 1, 12)]
+
+
+def test_a_page_under_the_floor_that_cannot_be_read_yet_hides_no_loss_above_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """T8, T9: bodies went up to 6 and the floor says 6. A poll without cursor names all six, not the first five, and
+    its cursor goes on; also where a process knows no head and the one it would look for lies under the floor."""
+    monkeypatch.setattr(names, "BUCKET", 5)
+    hub = StreamsHub()
+    for ids_of_page in (("e1", "e2"), ("e3", "e4", "e5"), ("e6",), ("e7",)):
+        hub.send(*(event(id_) for id_ in ids_of_page))
+    hub.prune(STREAM, 5)
+    half_prune(hub, 6)
+    assert hub.state.marks(hub.ledger()).floor == 6
+    hub.restart()
+    pages = hub.log.pages
+    hub.log = LateLog(pages, hidden=3)
+    batch = hub.next()
+    assert (ids(batch), batch.dropped_count) == (["gap-6", "e7"], 6)
+    hub.log = MemoryLog(pages)
+    hub.send(event("e8"))
+    assert ids(hub.next(batch.next_cursor)) == ["e8"]
 
 
 def test_a_cursor_meets_what_is_gone_also_before_the_floor_is_raised() -> None:

@@ -31,7 +31,8 @@ def with_receipts() -> StreamsHub:
 @pytest.mark.parametrize("to", STATES)
 @pytest.mark.parametrize("receipts", [True, False])
 def test_one_state_follows_another_or_the_reason_is_told(before: str, to: str, receipts: bool) -> None:
-    """T4: forward only, states may be skipped, nothing after a terminal one; without receipts `sent` is terminal."""
+    """T4: forward only, states may be skipped, nothing after a terminal one; without receipts `sent` is terminal,
+    and the refusal of what could follow it names the capability."""
     hub = with_receipts() if receipts else StreamsHub()
     accepted(hub.send(transition("e1", "m", before))[0])
     (result,) = hub.send(transition("e2", "m", to))
@@ -44,7 +45,10 @@ def test_one_state_follows_another_or_the_reason_is_told(before: str, to: str, r
     assert codes([result]) == [wanted]
     if isinstance(result, SdkError):
         assert result.status == 409
-        assert result.details == {"domain": "delivery", "state": before, "to": to}
+        named = before == "sent" and not receipts and to in ENDS
+        capability = {"capability": RECEIPT_TERMINALITY} if named else {}
+        assert result.details == {"domain": "delivery", "state": before, "to": to, **capability}
+        assert (RECEIPT_TERMINALITY in result.message) == named
     assert len(hub.stored()) == (2 if wanted == 2 else 1)
 
 

@@ -81,10 +81,16 @@ class Markers:
             return found
 
     async def move(
-        self, marker_id: str, position: Position, expected_revision: int | None = None, *, retry: bool = True
+        self,
+        marker_id: str,
+        position: Position,
+        expected_revision: int | None = None,
+        *,
+        extensions: Mapping[str, Any] | None = None,
+        retry: bool = True,
     ) -> Marker:
         """
-        Without a revision the current one is read first.
+        Without a revision the current one is read first; extensions that are given take the place of the marker's.
 
         If another write came first, the marker is read from the list again and then moved, over what the other one
         did, until it holds or attempts run out; with `retry=False` the `Conflict` is raised instead. A marker that is
@@ -93,8 +99,9 @@ class Markers:
         path = f"{self._path}/{segment('marker_id', marker_id)}/position"
         expected = await self._revision(marker_id) if expected_revision is None else expected_revision
         backoff = Backoff(self._rest.settings)
+        given = {} if extensions is None else {"extensions": dict(extensions)}
         for left in reversed(range(self._rest.attempts)):
-            body = {"position": position.as_json(), "expected_revision": expected}
+            body = {"position": position.as_json(), "expected_revision": expected, **given}
             try:
                 return _written(await self._rest.request("PATCH", path, content=_encoded(body)))
             except Conflict as error:

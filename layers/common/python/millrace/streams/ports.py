@@ -14,18 +14,23 @@ from millrace.streams.domain.negotiate import Negotiated
 
 @dataclass(frozen=True, slots=True)
 class RuntimeState:
-    """A runtime as it stands: what it negotiated, if it has, and the grants whose time has not come yet."""
+    """A runtime as a client meets it: what that client's session negotiated, if it has, and the grants that have not
+    expired."""
 
     negotiated: Negotiated | None = None
     grants: Sequence[BreakGlassGrant] = ()
 
 
 class Runtimes(Protocol):
-    def load(self, tenant: str, runtime_id: str) -> RuntimeState:
+    def load(self, tenant: str, runtime_id: str, client_id: str) -> RuntimeState:
         """Strongly consistent."""
 
-    def negotiate(self, tenant: str, runtime_id: str, negotiated: Negotiated) -> None:
-        """In place of what was negotiated before."""
+    def session(self, tenant: str, runtime_id: str, client_id: str) -> Negotiated | None:
+        """What this client has negotiated with this runtime, else what an earlier release stored for the whole
+        runtime. Strongly consistent."""
+
+    def negotiate(self, tenant: str, runtime_id: str, client_id: str, negotiated: Negotiated) -> None:
+        """In place of what this client negotiated before; no other client's changes."""
 
     def grants(self, tenant: str, runtime_id: str) -> Sequence[BreakGlassGrant]:
         """Every grant ever made for it, strongly consistent."""

@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from millrace.streams.adapters.dynamodb.runtimes import DynamoRuntimes
     from millrace.streams.adapters.sealing import AesSealer
     from millrace.streams.application.announce import Announce
-    from millrace.streams.application.diagnostics import AuditLedger, Diagnostics
+    from millrace.streams.application.audit import AuditLedger
+    from millrace.streams.application.diagnostics import Diagnostics
     from millrace.streams.application.emit import Emit
     from millrace.streams.application.markers import ManageMarkers, SettleMarkers
     from millrace.streams.application.poll import Poll
     from millrace.streams.application.runtime_access import Negotiate
     from millrace.streams.application.runtime_status import RuntimeStatus
+    from millrace.streams.application.tell_policy import TellPolicy
     from millrace.streams.domain.privacy import Policy
 
 
@@ -92,7 +94,7 @@ def hasher(tenant: str) -> Callable[[str], str]:
 def negotiate() -> Negotiate:
     from millrace.streams.application.runtime_access import Negotiate
 
-    return Negotiate(runtimes())
+    return Negotiate(runtimes(), audit())
 
 
 @cache
@@ -101,10 +103,9 @@ def emit() -> Emit:
     from millrace.streams.application.emit import Emit
     from millrace.streams.domain.transition import undone
 
-    announce = Announce(rows(), core.commit(), row_nonce, core.pause, undone)
     return Emit(
         core.commit(),
-        announce,
+        Announce(rows(), core.commit(), row_nonce, core.pause, undone),
         runtimes(),
         raw_values(),
         sealer(),
@@ -112,7 +113,15 @@ def emit() -> Emit:
         hasher,
         core.together(),
         core.now_ms,
+        tell_policy(),
     )
+
+
+@cache
+def tell_policy() -> TellPolicy:
+    from millrace.streams.application.tell_policy import TellPolicy
+
+    return TellPolicy(announce(), audit(), policy())
 
 
 @cache
@@ -142,7 +151,7 @@ def runtime_status() -> RuntimeStatus:
 
 
 @cache
-def announce_markers() -> Announce:
+def announce() -> Announce:
     from millrace.streams.application.announce import Announce
 
     return Announce(rows(), core.commit(), row_nonce, core.pause)
@@ -152,18 +161,29 @@ def announce_markers() -> Announce:
 def markers() -> ManageMarkers:
     from millrace.streams.application.markers import ManageMarkers
 
-    return ManageMarkers(announce_markers(), rows(), rows(), runtimes(), keys(), policy(), hasher, core.now_ms, new_id)
+    return ManageMarkers(
+        announce(),
+        rows(),
+        rows(),
+        runtimes(),
+        keys(),
+        policy(),
+        hasher,
+        core.now_ms,
+        new_id,
+        tell_policy(),
+    )
 
 
 def settle_markers(may_go_on: Callable[[], bool]) -> SettleMarkers:
     from millrace.streams.application.markers import SettleMarkers
 
-    return SettleMarkers(announce_markers(), rows(), rows(), core.now_ms, may_go_on)
+    return SettleMarkers(announce(), rows(), rows(), core.now_ms, may_go_on)
 
 
 @cache
 def audit() -> AuditLedger:
-    from millrace.streams.application.diagnostics import AuditLedger
+    from millrace.streams.application.audit import AuditLedger
 
     return AuditLedger(core.commit(), core.log(), core.state(), core.heads(), core.together(), core.now_ms, new_id)
 

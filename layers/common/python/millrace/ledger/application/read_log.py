@@ -14,6 +14,7 @@ from millrace.ledger.ports import Log, Run, Together
 READ_AT_ONCE = 1_000
 FEW = BUCKET // 2
 """Up to so many events are read and no more. Who wants more goes on, mostly, and reads buckets best whole."""
+MAX_POSITION = 2**63 - 1
 PATIENCE = 5
 """Reads in a row that may find nothing where the head says that something is."""
 
@@ -78,8 +79,12 @@ class ReadLog:
         return Run([page] if page is not None and page.end > after else [])
 
 
-def retained_from(log: Log, together: Together, ledger: Ledger, floor: int, head: int) -> int:
-    """The first position from the floor on whose body is there. Pruning empties pages before it raises the floor."""
+def retained_from(log: Log, together: Together, ledger: Ledger, floor: int, head: int = MAX_POSITION) -> int:
+    """The first position from the floor on whose body is there. Pruning empties pages before it raises the floor.
+
+    Where a page cannot be read yet, the first position of that page: nobody knows more. Without a head it reads as far
+    as it can.
+    """
     at, want = floor - 1, 1
     while at < head:
         pages = ReadLog(log, together)(ledger, at, head, want)

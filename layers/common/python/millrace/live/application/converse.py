@@ -155,5 +155,5 @@ def _check_envelope(message: Mapping[str, Any]) -> None:
         raise SocketError("protocol_version_unsupported", text, field="protocol_version", supported=[PROTOCOL])
     if not isinstance(message.get("payload"), dict):
         raise BadRequest("A message needs a payload: an object.", field="payload")
-    if not isinstance(message.get("msg_id", ""), str):
+    if not isinstance(message.get("msg_id"), str | None):
         raise BadRequest("msg_id must be a string.", field="msg_id")

@@ -11,6 +11,7 @@ from millrace.ledger.domain.names import split_key
 from millrace.ledger.domain.page import Event
 from millrace.live.domain import dialects
 from millrace.live.domain.messages import PROTOCOL, SocketError, error_message, message, to_text
+from millrace.streams.domain.envelope import without_nulls
 from millrace.streams.domain.errors import StreamDegraded
 from millrace.streams.domain.gap import gap_event
 from millrace.sync.domain.read import event_json
@@ -60,8 +61,10 @@ def broadcast(dialect: str, project: str, event: Event) -> str:
 
 def subscribed_event(dialect: str, project: str, subscription_id: str, phase: str, ledger: str, event: Event) -> str:
     """The contract's own event object, with its position under the contract's own name."""
-    content: dict[str, Any] = json.loads(event.record.body or b"{}")
-    content[POSITION_NAMES[split_key(ledger)[0]]] = event.position
+    body = event.record.body or b"{}"
+    contract = split_key(ledger)[0]
+    content: dict[str, Any] = json.loads(without_nulls(body) if contract == "streams" else body)
+    content[POSITION_NAMES[contract]] = event.position
     payload = {"subscription_id": subscription_id, "phase": phase, "event": content}
     return to_text(dialects.write(dialect, message("event", payload), project=project))
 

@@ -34,7 +34,7 @@ def check_subscribe(payload: Mapping[str, Any], identity: Identity) -> Subscribe
     if kind == "session":
         session = _name(payload, "session_id")
         identity.require_reach(session_partition(session), SUBJECT, field="kind")
-        after = payload.get("after_sequence", 0)
+        after = 0 if payload.get("after_sequence") is None else payload["after_sequence"]
         if isinstance(after, bool) or not isinstance(after, int) or not 0 <= after <= MAX_POSITION:
             raise BadRequest(
                 "after_sequence must be an integer from 0.", field="after_sequence", value_class=kind_of(after)
@@ -43,7 +43,8 @@ def check_subscribe(payload: Mapping[str, Any], identity: Identity) -> Subscribe
     if kind == "stream":
         runtime, stream = (_path_name(payload, field) for field in ("runtime_id", "stream_id"))
         identity.require_reach(runtime_partition(runtime), SUBJECT, field="kind")
-        start, cursor = payload.get("start", "snapshot"), payload.get("cursor")
+        start = "snapshot" if payload.get("start") is None else payload["start"]
+        cursor = payload.get("cursor")
         if not isinstance(start, str) or start not in STARTS:
             raise BadRequest(f"start must be one of {', '.join(STARTS)}.", field="start", value_class=kind_of(start))
         if cursor is not None and not isinstance(cursor, str):

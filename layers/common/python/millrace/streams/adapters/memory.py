@@ -17,25 +17,32 @@ from millrace.streams.ports import Intent, RawEntry, RuntimeState, VersionedRow
 class MemoryRuntimes:
     state: MemoryState
     clock: Callable[[], int]
-    negotiated: dict[tuple[str, str], Negotiated] = field(default_factory=dict)
+    negotiated: dict[tuple[str, str, str | None], Negotiated] = field(default_factory=dict)
+    """By tenant, runtime and client; without a client as earlier releases stored it."""
     made: dict[tuple[str, str], dict[str, BreakGlassGrant]] = field(default_factory=dict)
     marked: set[tuple[str, str]] = field(default_factory=set)
     lock: Lock = field(default_factory=Lock)
 
-    def load(self, tenant: str, runtime_id: str) -> RuntimeState:
+    def load(self, tenant: str, runtime_id: str, client_id: str) -> RuntimeState:
+        negotiated = self.session(tenant, runtime_id, client_id)
         with self.lock:
             now = self.clock()
             grants = self.made.get((tenant, runtime_id), {}).values()
             running = [grant for grant in grants if grant.expires_ms >= now]
-            return RuntimeState(self.negotiated.get((tenant, runtime_id)), running)
+            return RuntimeState(negotiated, running)
+
+    def session(self, tenant: str, runtime_id: str, client_id: str) -> Negotiated | None:
+        with self.lock:
+            whole = self.negotiated.get((tenant, runtime_id, None))
+            return self.negotiated.get((tenant, runtime_id, client_id), whole)
 
     def grants(self, tenant: str, runtime_id: str) -> Sequence[BreakGlassGrant]:
         with self.lock:
             return list(self.made.get((tenant, runtime_id), {}).values())
 
-    def negotiate(self, tenant: str, runtime_id: str, negotiated: Negotiated) -> None:
+    def negotiate(self, tenant: str, runtime_id: str, client_id: str, negotiated: Negotiated) -> None:
         with self.lock:
-            self.negotiated[tenant, runtime_id] = negotiated
+            self.negotiated[tenant, runtime_id, client_id] = negotiated
 
     def put_grant(self, tenant: str, grant: BreakGlassGrant) -> None:
         with self.lock:

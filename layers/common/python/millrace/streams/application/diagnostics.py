@@ -1,4 +1,4 @@
-"""Diagnostics: break-glass grants, the raw values kept under them, and the audit ledger that records both (P4)."""
+"""Diagnostics: break-glass grants and the raw values kept under them; the audit ledger records both (P4)."""
 
 from __future__ import annotations
 
@@ -7,67 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from millrace.ledger.application.commit import Commit
-from millrace.ledger.application.heads import Heads, newest
-from millrace.ledger.application.read_log import ReadLog
-from millrace.ledger.domain.access import OPERATOR, Identity, runtime_partition
-from millrace.ledger.domain.canonical import canonical, digest
+from millrace.ledger.domain.access import OPERATOR, Identity
 from millrace.ledger.domain.errors import Forbidden
-from millrace.ledger.domain.names import Ledger
 from millrace.ledger.domain.naming import name_problem
-from millrace.ledger.domain.page import Draft, Origin
-from millrace.ledger.ports import Log, State, Together
+from millrace.streams.application.audit import AuditLedger
 from millrace.streams.application.runtime_access import require_runtime
 from millrace.streams.domain.envelope import check_name
 from millrace.streams.domain.errors import Absent, GrantEnded
 from millrace.streams.domain.grant import BreakGlassGrant, check_grant
 from millrace.streams.ports import RawValues, Runtimes, Sealer
-
-
-@dataclass(frozen=True, slots=True)
-class AuditLedger:
-    """An append-only ledger of what was done with grants. Whoever cannot be recorded, may not."""
-
-    commit: Commit
-    log: Log
-    state: State
-    heads: Heads
-    together: Together
-    clock: Callable[[], int]
-    new_id: Callable[[], str]
-
-    def record(self, identity: Identity, action: str, runtime_id: str, grant_id: str, **more: Any) -> None:
-        entry = {
-            "ts_ms": self.clock(),
-            "who": identity.client_id,
-            "action": action,
-            "runtime_id": runtime_id,
-            "grant_id": grant_id,
-            **more,
-        }
-        body = canonical(entry)
-        draft = Draft(f"{action}-{grant_id}-{self.new_id()}", digest(body), body)
-        self.commit(audit_ledger(identity.tenant), [draft], Origin(identity.client_id))
-
-    def read(self, identity: Identity, after: int, limit: int) -> dict[str, Any]:
-        """What happened to the runtimes that the bearer reaches."""
-        identity.require(OPERATOR)
-        ledger = audit_ledger(identity.tenant)
-        head = newest(self.log, self.heads, ledger, self.state.marks(ledger).hint)
-        events: list[dict[str, Any]] = []
-        at = after
-        for page in ReadLog(self.log, self.together)(ledger, after, head, limit):
-            for event in page.events():
-                if event.position > at and len(events) < limit and event.record.body is not None:
-                    entry = json.loads(event.record.body)
-                    if identity.reaches(runtime_partition(entry["runtime_id"])):
-                        events.append({"position": event.position, **entry})
-                    at = event.position
-        return {"events": events, "next_after": at}
-
-
-def audit_ledger(tenant: str) -> Ledger:
-    return Ledger.of("audit", tenant)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +49,7 @@ class Diagnostics:
             identity,
             "grant_made",
             runtime_id,
-            made.id,
+            grant_id=made.id,
             reason=reason,
             scope=grant_json["scope"],
             expires_ts_ms=made.expires_ms,
@@ -121,7 +69,7 @@ class Diagnostics:
         grant = self._find(identity, runtime_id, grant_id)
         now = self.clock()
         if grant.revoked_ms is None:
-            self.audit.record(identity, "grant_revoked", runtime_id, grant_id)
+            self.audit.record(identity, "grant_revoked", runtime_id, grant_id=grant_id)
             grant = grant.revoked(now)
             self.runtimes.put_grant(identity.tenant, grant)
         return grant.as_json(now)
@@ -133,14 +81,15 @@ class Diagnostics:
             require_runtime(identity, runtime_id)
         except Forbidden:
             if name_problem(runtime_id) is None and name_problem(grant_id) is None:
-                self.audit.record(identity, "raw_read_refused", runtime_id, grant_id)
+                self.audit.record(identity, "raw_read_refused", runtime_id, grant_id=grant_id)
             raise
         grant = self._find(identity, runtime_id, grant_id)
         if not grant.active(self.clock()):
-            self.audit.record(identity, "raw_read_refused", runtime_id, grant_id)
+            self.audit.record(identity, "raw_read_refused", runtime_id, grant_id=grant_id)
             raise GrantEnded("The grant has ended; its raw values are not readable any more.", grant_id=grant_id)
         entries, following = self.raw_values.page(grant_id, after, limit)
-        self.audit.record(identity, "raw_read", runtime_id, grant_id, event_ids=[entry.event_id for entry in entries])
+        event_ids = [entry.event_id for entry in entries]
+        self.audit.record(identity, "raw_read", runtime_id, grant_id=grant_id, event_ids=event_ids)
         shown = []
         for entry in entries:
             content = json.loads(self.sealer.open(grant, entry.sealed))

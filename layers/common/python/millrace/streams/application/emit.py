@@ -15,10 +15,11 @@ from typing import Any
 from millrace.ledger.application.commit import Commit, Outcome
 from millrace.ledger.domain.access import PRODUCER, Identity
 from millrace.ledger.domain.names import Ledger, join_key, stream_ledger
-from millrace.ledger.domain.page import Origin
+from millrace.ledger.domain.page import Draft, Origin
 from millrace.ledger.ports import Together
 from millrace.streams.application.announce import Announce
 from millrace.streams.application.runtime_access import require_negotiated, require_runtime
+from millrace.streams.application.tell_policy import say_nothing
 from millrace.streams.domain import transition
 from millrace.streams.domain.envelope import Emission, check_event, check_new
 from millrace.streams.domain.errors import SdkError
@@ -60,14 +61,17 @@ class Emit:
     """For a tenant, the keyed hash of its sensitive values."""
     together: Together
     clock: Callable[[], int]
+    tell_policy: Callable[[Identity], None] = say_nothing
+    """Called before the policy is applied."""
 
     def __call__(self, identity: Identity, runtime_id: str, stream_id: str, sent: Sequence[Any]) -> list[Result]:
         """One result per event, in order; one bad event hurts no other."""
         identity.require(PRODUCER)
         require_runtime(identity, runtime_id)
         check_new(tenant=identity.tenant, runtime_id=runtime_id, stream_id=stream_id)
-        runtime = self.runtimes.load(identity.tenant, runtime_id)
-        negotiated = require_negotiated(runtime)
+        runtime = self.runtimes.load(identity.tenant, runtime_id, identity.client_id)
+        negotiated = require_negotiated(runtime.negotiated)
+        self.tell_policy(identity)
         ledger = stream_ledger(identity.tenant, runtime_id, stream_id)
         batch = _Batch(self, identity, ledger, negotiated, runtime_id)
         hashed = self.hasher(identity.tenant)
@@ -130,8 +134,9 @@ class _Batch:
         segment, self.segment = self.segment, _Segment()
         rows = self._pass_rows([e for e in segment.emissions.values() if e.is_transition])
         drafts = [e.draft for e in segment.emissions.values() if not isinstance(rows.get(e.draft.id), SdkError)]
-        outcomes = self.emit.commit(self.ledger, drafts, Origin(self.identity.client_id)) if drafts else []
-        placed = {draft.id: outcome for draft, outcome in zip(drafts, outcomes, strict=True)}
+        placed = self._commit(drafts)
+        taken = [segment.emissions[id_].earlier for id_, outcome in placed.items() if outcome.position is None]
+        placed |= self._commit([draft for draft in taken if draft is not None])
         for id_, numbers in segment.numbers.items():
             refused = rows.get(id_)
             for at, number in enumerate(numbers):
@@ -142,6 +147,10 @@ class _Batch:
         self._conclude(
             [(segment.emissions[id_], row, placed[id_]) for id_, row in rows.items() if isinstance(row, VersionedRow)]
         )
+
+    def _commit(self, drafts: Sequence[Draft]) -> dict[str, Outcome]:
+        outcomes = self.emit.commit(self.ledger, drafts, Origin(self.identity.client_id)) if drafts else []
+        return {draft.id: outcome for draft, outcome in zip(drafts, outcomes, strict=True)}
 
     def _pass_rows(self, emissions: Sequence[Emission]) -> dict[str, VersionedRow | SdkError | None]:
         """Per event id: the row that now announces it, None if it had passed before, or why it may not."""

@@ -14,8 +14,9 @@ from millrace.ledger.domain.names import join_key, stream_ledger
 from millrace.ledger.ports import KeyRing
 from millrace.streams.application.announce import Announce, Content
 from millrace.streams.application.runtime_access import require_negotiated, require_runtime
+from millrace.streams.application.tell_policy import say_nothing
 from millrace.streams.domain.cursor import marker_scope, seal, unseal
-from millrace.streams.domain.envelope import MARKER_STREAM, check_name, invalid, make_draft
+from millrace.streams.domain.envelope import MARKER_STREAM, check_name, check_size, invalid, make_draft
 from millrace.streams.domain.errors import Absent, SdkError
 from millrace.streams.domain.marker import (
     CREATED,
@@ -28,7 +29,7 @@ from millrace.streams.domain.marker import (
     marker_event,
     stale,
 )
-from millrace.streams.domain.negotiate import NAMESPACE
+from millrace.streams.domain.negotiate import NAMESPACE, StreamLimits
 from millrace.streams.domain.privacy import Policy, Sifted
 from millrace.streams.ports import Announcement, Intent, Intents, Rows, Runtimes, VersionedRow
 
@@ -48,9 +49,12 @@ class ManageMarkers:
     hasher: Callable[[str], Callable[[str], str]]
     clock: Callable[[], int]
     new_id: Callable[[], str]
+    tell_policy: Callable[[Identity], None] = say_nothing
+    """Called before the policy is applied."""
 
     def create(self, identity: Identity, runtime_id: str, sent: Any) -> dict[str, Any]:
-        limits = require_negotiated(self._enter(identity, runtime_id, PRODUCER)).limits
+        limits = self._limits(identity, runtime_id)
+        self.tell_policy(identity)
         checked = check_create(self.policy.without_secrets(sent), limits)
         marker: dict[str, Any] = self.policy.sift(checked, self.hasher(identity.tenant)).clean
         marker_id = marker.setdefault("marker_id", self.new_id())
@@ -60,24 +64,28 @@ class ManageMarkers:
                 raise stale(marker_id, 0, row.version)
             return marker
 
-        return {"accepted": True, "marker": self._write(identity, runtime_id, marker_id, CREATED, next_record)}
+        return {"accepted": True, "marker": self._write(identity, runtime_id, marker_id, limits, CREATED, next_record)}
 
     def move(self, identity: Identity, runtime_id: str, marker_id: str, sent: Any) -> dict[str, Any]:
-        require_negotiated(self._enter(identity, runtime_id, PRODUCER))
-        position, expected = check_move(sent)
+        limits = self._limits(identity, runtime_id)
+        self.tell_policy(identity)
+        checked, expected = check_move(self.policy.without_secrets(sent), limits)
+        changes: dict[str, Any] = self.policy.sift(checked, self.hasher(identity.tenant)).clean
 
         def next_record(row: VersionedRow | None) -> dict[str, Any]:
-            return {**_live(marker_id, row, expected), "position": position}
+            return {**_live(marker_id, row, expected), **changes}
 
-        return {"accepted": True, "marker": self._write(identity, runtime_id, marker_id, MOVED, next_record)}
+        return {"accepted": True, "marker": self._write(identity, runtime_id, marker_id, limits, MOVED, next_record)}
 
     def delete(self, identity: Identity, runtime_id: str, marker_id: str, expected: Any) -> dict[str, Any]:
-        require_negotiated(self._enter(identity, runtime_id, PRODUCER))
+        limits = self._limits(identity, runtime_id)
         expected = check_revision(expected)
+
+        def next_record(row: VersionedRow | None) -> Mapping[str, Any]:
+            return _live(marker_id, row, expected)
+
         try:
-            record = self._write(
-                identity, runtime_id, marker_id, DELETED, lambda row: dict(_live(marker_id, row, expected))
-            )
+            record = self._write(identity, runtime_id, marker_id, limits, DELETED, next_record)
         except Absent:
             return {"accepted": False, "marker_id": marker_id}
         return {"accepted": True, "marker_id": marker_id, "revision": record["revision"]}
@@ -85,7 +93,8 @@ class ManageMarkers:
     def list(
         self, identity: Identity, runtime_id: str, cursor: str | None, limit: int | None, topic_id: str | None
     ) -> dict[str, Any]:
-        self._enter(identity, runtime_id, CONSUMER)
+        identity.require(CONSUMER)
+        require_runtime(identity, runtime_id)
         if topic_id is not None:
             check_name("topic_id", topic_id)
         limit = DEFAULT_LISTED if limit is None else limit
@@ -106,16 +115,18 @@ class ManageMarkers:
         following = seal(self.keys.current(), scope, str(last).encode()) if more else None
         return {"markers": records, "next_cursor": following}
 
-    def _enter(self, identity: Identity, runtime_id: str, role: str) -> Any:
-        identity.require(role)
+    def _limits(self, identity: Identity, runtime_id: str) -> StreamLimits:
+        """Those of the writer's session."""
+        identity.require(PRODUCER)
         require_runtime(identity, runtime_id)
-        return self.runtimes.load(identity.tenant, runtime_id)
+        return require_negotiated(self.runtimes.session(identity.tenant, runtime_id, identity.client_id)).limits
 
     def _write(
         self,
         identity: Identity,
         runtime_id: str,
         marker_id: str,
+        limits: StreamLimits,
         kind: str,
         next_record: Callable[[VersionedRow | None], Mapping[str, Any]],
     ) -> dict[str, Any]:
@@ -133,6 +144,7 @@ class ManageMarkers:
             revision = row.version + 1 if row else 1
             record = {**next_record(row), "revision": revision, "updated_ts_ms": self.clock()}
             event = marker_event(runtime_id, kind, record)
+            check_size(event["payload"], limits, "marker")
             announcement = Announcement(ledger, make_draft(Sifted(event, event)), identity.client_id)
             if not left:
                 self.intents.leave(intent, self.clock())

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from millrace.ledger.application.heads import Heads, newest
+from millrace.ledger.application.heads import Heads
 from millrace.ledger.application.read_log import ReadLog, retained_from
 from millrace.ledger.domain.access import CONSUMER, Identity
 from millrace.ledger.domain.names import Ledger, split_key, stream_ledger
@@ -20,7 +20,7 @@ from millrace.ledger.domain.page import Event
 from millrace.ledger.ports import KeyRing, Log, Marks, State, Together
 from millrace.streams.application.runtime_access import require_negotiated, require_runtime
 from millrace.streams.domain.cursor import CursorPlace, read_cursor, stream_scope, write_cursor
-from millrace.streams.domain.envelope import check_id, invalid
+from millrace.streams.domain.envelope import check_id, invalid, without_nulls
 from millrace.streams.domain.errors import BatchTooLarge, CursorExpired, MaxPollEventsExceeded, StreamDegraded
 from millrace.streams.domain.gap import gap_event
 from millrace.streams.domain.negotiate import NAMESPACE, StreamLimits
@@ -92,13 +92,13 @@ class Poll:
         scope = stream_scope(NAMESPACE, identity.tenant, runtime_id, stream_id)
         place = None if cursor is None else read_cursor(self.keys.find, scope, cursor)
         calls: list[Callable[[], Any]] = [
-            partial(self.runtimes.load, identity.tenant, runtime_id),
+            partial(self.runtimes.session, identity.tenant, runtime_id, identity.client_id),
             partial(self.state.marks, ledger),
         ]
         if place is not None:
             calls.append(partial(self.degraded.is_marked, ledger, place.subscription))
-        runtime, marks, *marked = self.together(calls)
-        limits = require_negotiated(runtime).limits
+        negotiated, marks, *marked = self.together(calls)
+        limits = require_negotiated(negotiated).limits
         wanted = _wanted(max_events, limits)
         if place is None:
             place = CursorPlace(self.new_subscription(), 0)
@@ -122,7 +122,7 @@ class Poll:
         floor = marks.floor
         filling = self._from_floor(ledger, floor, marks, limits, wanted)
         if filling.at == floor - 1 and (filling.pruned or filling.full):  # or the gap has left no room to find out
-            floor = self._retained_from(ledger, floor, marks)
+            floor = self._retained_from(ledger, floor)
             filling = self._from_floor(ledger, floor, marks, limits, wanted)
         return filling, floor - 1
 
@@ -139,12 +139,13 @@ class Poll:
         filling = _Filling(limits, wanted, place.position)
         self._fill(ledger, filling, marks)
         if filling.pruned and not filling.events:
-            raise self._expire(ledger, place, self._retained_from(ledger, place.position + 1, marks))
+            raise self._expire(ledger, place, self._retained_from(ledger, place.position + 1))
         return filling
 
-    def _retained_from(self, ledger: Ledger, floor: int, marks: Marks) -> int:
-        head = newest(self.log, self.heads, ledger, marks.hint)
-        return retained_from(self.log, self.together, ledger, floor, head)
+    def _retained_from(self, ledger: Ledger, floor: int) -> int:
+        """It reads on from the floor and does not look for the head: one that is looked for from below stops at a page
+        that cannot be read yet, which may lie under the floor."""
+        return retained_from(self.log, self.together, ledger, floor)
 
     def _check_place(self, ledger: Ledger, place: CursorPlace, floor: int, *, marked: bool) -> None:
         if marked:
@@ -192,7 +193,7 @@ def _take(filling: _Filling, event: Event) -> bool:
 
 def with_seq_no(body: bytes, position: int) -> bytes:
     """A stored event as its readers see it. The body is a JSON object, never an empty one."""
-    return body[:-1] + b',"seq_no":%d}' % position
+    return without_nulls(body)[:-1] + b',"seq_no":%d}' % position
 
 
 def _wanted(max_events: int | None, limits: StreamLimits) -> int:

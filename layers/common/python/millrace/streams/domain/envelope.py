@@ -26,13 +26,18 @@ EVENT_TYPES = (
 )
 REQUIRED = ("event_id", "contract_version", "ts_ms", "event_type", "severity", "source_component", "payload")
 OPTIONAL_TEXTS = ("operation_id", "message_id", "peer_id", "correlation_id", "trace_id")
-KNOWN = frozenset({*REQUIRED, *OPTIONAL_TEXTS, "runtime_id", "stream_id", "extensions"})
+OPTIONAL = (*OPTIONAL_TEXTS, "extensions", "runtime_id", "stream_id", "seq_no")
+"""Of these null means the same as nothing."""
+KNOWN = frozenset({*REQUIRED, *OPTIONAL})
 MAX_TEXT_BYTES = 256
 MAX_TS_MS = 2**53 - 1
 MAX_STORED_BYTES = 96 * 1024
 """Of a whole event, so that it always fits into a WebSocket message."""
 
-_EXTENSION_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+){2,}")
+EXTENSION_KEY = "[a-z0-9_.-]{1,64}"
+EXTENSION_NAME = "[a-z0-9_-]+([.][a-z0-9_-]+){2,}"
+_EXTENSION_KEY, _EXTENSION_NAME = re.compile(EXTENSION_KEY), re.compile(EXTENSION_NAME)
+_NULL = re.compile(rf'"({"|".join(OPTIONAL)})":null'.encode())
 _RESERVED_ID = re.compile(r"gap-[0-9]+")
 
 
@@ -43,6 +48,8 @@ class Emission:
     draft: Draft
     event: Mapping[str, Any]
     raw: list[tuple[str, str, Any]]
+    earlier: Draft | None = None
+    """The draft of hubs that took null for content, if it was another one: they may have committed it."""
 
     @property
     def is_transition(self) -> bool:
@@ -55,8 +62,8 @@ def check_event(
     """Raises the contract's error for the first rule it breaks; no error holds a value."""
     if not isinstance(sent, dict):
         raise invalid("event", "An event must be an object.", sent)
-    _check_size(sent.get("payload"), negotiated.limits)
-    event = policy.without_secrets(sent)
+    _check_payload(sent.get("payload"), negotiated.limits)
+    event = {name: value for name, value in policy.without_secrets(sent).items() if not _is_absent(name, value)}
     for field, of in (("runtime_id", runtime_id), ("stream_id", stream_id)):
         if event.setdefault(field, of) != of:
             raise invalid(field, f"{field} must be that of the path.", event[field])
@@ -67,7 +74,19 @@ def check_event(
     _check_type(event)
     check_extensions(event.get("extensions"), negotiated.limits)
     sifted = policy.sift(event, hashed)
-    return Emission(make_draft(sifted), sifted.clean, sifted.raw)
+    return Emission(make_draft(sifted), sifted.clean, sifted.raw, _earlier_draft(sent, sifted, policy, hashed))
+
+
+def _is_absent(name: str, value: Any) -> bool:
+    return value is None and name in OPTIONAL
+
+
+def _earlier_draft(sent: Any, sifted: Sifted, policy: Policy, hashed: Callable[[str], str]) -> Draft | None:
+    nulls = {name: None for name in (*OPTIONAL_TEXTS, "extensions") if name in sent and sent[name] is None}
+    counted = policy.sift(nulls, hashed).bare if nulls else {}
+    if not counted:
+        return None
+    return Draft(sifted.clean["event_id"], digest(canonical({**sifted.bare, **counted})), canonical(sifted.clean))
 
 
 def make_draft(sifted: Sifted) -> Draft:
@@ -77,6 +96,14 @@ def make_draft(sifted: Sifted) -> Draft:
         raise EventTooLarge(text, field="event", max_event_bytes=MAX_STORED_BYTES, actual_bytes=len(body))
     content = body if sifted.bare is sifted.clean else canonical(sifted.bare)
     return Draft(sifted.clean["event_id"], digest(content), body)
+
+
+def without_nulls(body: bytes) -> bytes:
+    """A stored event without the optional fields that are null: earlier releases stored them so."""
+    if b'":null' not in body or not _NULL.search(body):
+        return body
+    event: dict[str, Any] = json.loads(body)
+    return canonical({name: value for name, value in event.items() if not _is_absent(name, value)})
 
 
 def check_extensions(extensions: Any, limits: StreamLimits) -> None:
@@ -91,6 +118,10 @@ def check_extensions(extensions: Any, limits: StreamLimits) -> None:
             max_extension_keys=limits.max_extension_keys,
             actual_keys=len(extensions),
         )
+    bad = next((key for key in extensions if not _EXTENSION_KEY.fullmatch(key)), None)
+    if bad is not None:
+        rule = "A key of extensions must be 1 to 64 of a-z, 0-9 and _ . - (lower case)."
+        raise invalid(f"extensions.{bad[:64]}", rule, bad)
 
 
 def check_text(field: str, value: Any, max_bytes: int = MAX_TEXT_BYTES) -> str:
@@ -123,15 +154,20 @@ def invalid(field: str, rule: str, value: Any) -> InvalidArgument:
     return InvalidArgument(rule, field=field, value_class=kind_of(value))
 
 
-def _check_size(payload: Any, limits: StreamLimits) -> None:
+def _check_payload(payload: Any, limits: StreamLimits) -> None:
     """Measured as it was sent: the caller knows that size, not what redaction makes of it."""
     if not isinstance(payload, dict):
         raise invalid("payload", "payload must be an object.", payload)
+    check_size(payload, limits, "payload")
+
+
+def check_size(payload: Mapping[str, Any], limits: StreamLimits, field: str) -> None:
+    """Of an event's payload, as compact JSON. The field is the part of the request that made it so large."""
     size = len(json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode())
     if size > limits.max_event_bytes:
         raise EventTooLarge(
-            f"The payload has {size} bytes, the limit is {limits.max_event_bytes}.",
-            field="payload",
+            f"The event's payload has {size} bytes, the limit is {limits.max_event_bytes}.",
+            field=field,
             max_event_bytes=limits.max_event_bytes,
             actual_bytes=size,
         )
@@ -189,10 +225,10 @@ def _check_type(event: Mapping[str, Any]) -> None:
 def _check_extension(field: str, name: Any) -> None:
     if not isinstance(name, str) or not _EXTENSION_NAME.fullmatch(name):
         rule = (
-            f"{field} must be one of {', '.join(EVENT_TYPES)}, or a name of three or more dotted parts."
+            f"{field} must be one of {', '.join(EVENT_TYPES)}, or a lower-case name of three or more dotted parts."
             if field == "event_type"
-            else f"{field} must be a name of three or more dotted parts: vendor.domain.event_name."
+            else f"{field} must be a lower-case name of three or more dotted parts: vendor.domain.event_name."
         )
         raise invalid(field, rule, name)
-    if name.casefold().startswith("sdk."):
+    if name.startswith("sdk."):
         raise invalid(field, "Names that begin with sdk. are reserved.", name)

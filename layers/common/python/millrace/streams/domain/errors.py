@@ -48,7 +48,7 @@ class InvalidArgument(SdkError):
 
 
 class MaxPollEventsExceeded(SdkError):
-    """`max` of a poll is above the runtime's effective limit."""
+    """`max` of a poll is above the effective limit."""
 
     status, code = 400, "SDK_VALIDATION_MAX_POLL_EVENTS_EXCEEDED"
     advice = "Ask for at most `details.max_poll_events`, or negotiate a larger limit."
@@ -76,7 +76,7 @@ class BatchTooLarge(SdkError):
 
 
 class InvalidState(SdkError):
-    """The runtime has not negotiated yet, or a delivery transition goes backward."""
+    """The client has not negotiated with the runtime yet, or a delivery transition goes backward."""
 
     status, code = 409, "SDK_RUNTIME_INVALID_STATE"
     advice = "Negotiate first; of a transition, do not send it again."
@@ -86,7 +86,7 @@ class AlreadyTerminal(SdkError):
     """The message has reached its terminal state; no transition can follow."""
 
     status, code = 409, "SDK_RUNTIME_ALREADY_TERMINAL"
-    advice = "Do not send further transitions of this message."
+    advice = "Send no more transitions of this message. If `details.capability` is there, negotiate it before `sent`."
 
 
 class Conflict(SdkError):

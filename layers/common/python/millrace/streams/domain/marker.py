@@ -6,17 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from millrace.ledger.domain.canonical import canonical
 from millrace.streams.domain.envelope import EXTENSION, MARKER_STREAM, check_extensions, check_name, check_text, invalid
-from millrace.streams.domain.errors import Conflict, EventTooLarge
+from millrace.streams.domain.errors import Conflict
 from millrace.streams.domain.gap import SOURCE
 from millrace.streams.domain.negotiate import CONTRACT_VERSION, StreamLimits
 
 CREATED, MOVED, DELETED = "sdk.marker.created", "sdk.marker.moved", "sdk.marker.deleted"
 MAX_REVISION = 2**53 - 1
 MAX_ALT_M = 1_000_000_000
-MAX_MARKER_BYTES = 64 * 1024
-"""So much below an event's limit that every later change of it still makes an event."""
 
 _MARKER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~:@+-]{0,127}")
 """What a path can carry whichever way it is encoded."""
@@ -32,14 +29,7 @@ def check_create(sent: Any, limits: StreamLimits) -> dict[str, Any]:
         marker["marker_id"] = check_marker_id(sent["marker_id"])
     if sent.get("topic_id") is not None:
         marker["topic_id"] = check_name("topic_id", sent["topic_id"])
-    if sent.get("extensions") is not None:
-        check_extensions(sent["extensions"], limits)
-        marker["extensions"] = sent["extensions"]
-    size = len(canonical(marker))
-    if size > MAX_MARKER_BYTES:
-        rule = f"The marker has {size} bytes, the limit is {MAX_MARKER_BYTES}."
-        raise EventTooLarge(rule, field="extensions", max_event_bytes=MAX_MARKER_BYTES, actual_bytes=size)
-    return marker
+    return marker | _extensions(sent, limits)
 
 
 def check_marker_id(value: Any) -> str:
@@ -49,9 +39,16 @@ def check_marker_id(value: Any) -> str:
     return value
 
 
-def check_move(sent: Any) -> tuple[dict[str, Any], int]:
-    _only(sent, "position", "expected_revision")
-    return check_position(sent.get("position")), check_revision(sent.get("expected_revision"))
+def check_move(sent: Any, limits: StreamLimits) -> tuple[dict[str, Any], int]:
+    """What changes of the record, and the revision it is expected to have. Extensions that are not sent stay."""
+    _only(sent, "position", "expected_revision", "extensions")
+    changes = {"position": check_position(sent.get("position")), **_extensions(sent, limits)}
+    return changes, check_revision(sent.get("expected_revision"))
+
+
+def _extensions(sent: Mapping[str, Any], limits: StreamLimits) -> dict[str, Any]:
+    check_extensions(sent.get("extensions"), limits)
+    return {} if sent.get("extensions") is None else {"extensions": sent["extensions"]}
 
 
 def check_revision(value: Any) -> int:

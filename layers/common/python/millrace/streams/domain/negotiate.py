@@ -1,4 +1,4 @@
-"""Negotiation (T5): which contract version, capabilities and limits a runtime works under from now on."""
+"""Negotiation (T5): which contract version, capabilities and limits a client works under with a runtime."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def negotiate(asked: Any) -> Negotiated:
         text = f"This hub speaks contract version {CONTRACT_VERSION}."
         raise ContractIncompatible(text, supported_contract_versions=[CONTRACT_VERSION])
     wanted = _listed(asked, "requested_capabilities", str, [])
-    profile = asked.get("profile", "desktop-full")
+    profile = "desktop-full" if asked.get("profile") is None else asked["profile"]
     if not isinstance(profile, str) or profile not in PROFILES:
         raise _invalid("profile", f"profile must be one of {', '.join(PROFILES)}.", profile)
     capabilities = tuple(sorted(CAPABILITIES.intersection(wanted)))
@@ -90,10 +90,11 @@ def _limits(base: StreamLimits, overrides: Any) -> StreamLimits:
     unknown = next((name for name in overrides if name not in chosen), None)
     if unknown is not None:
         raise _invalid(f"limits.{unknown[:64]}", f"No such limit; known: {', '.join(chosen)}.", overrides[unknown])
+    given = {name: value for name, value in overrides.items() if value is not None}
     ranges = {"max_poll_events": (1, 10_000), "max_event_bytes": (256, 65_536), "max_extension_keys": (0, 32)}
     for name, (low, high) in ranges.items():
-        chosen[name] = _within(name, overrides.get(name, chosen[name]), low, high)
-    batch = overrides.get("max_batch_bytes", base.max_batch_bytes)
+        chosen[name] = _within(name, given.get(name, chosen[name]), low, high)
+    batch = given.get("max_batch_bytes", base.max_batch_bytes)
     chosen["max_batch_bytes"] = _within("max_batch_bytes", batch, chosen["max_event_bytes"], 1_048_576)
     return StreamLimits(**chosen)
 
@@ -105,7 +106,7 @@ def _within(name: str, value: Any, low: int, high: int) -> int:
 
 
 def _listed(asked: Mapping[str, Any], field: str, kind: type, default: Any = None) -> list[Any]:
-    value = asked.get(field, default)
+    value = default if asked.get(field) is None else asked[field]
     good = isinstance(value, list) and all(isinstance(v, kind) and not isinstance(v, bool) for v in value)
     if not good or len(value) > MAX_LISTED:
         what = "integers" if kind is int else "strings"

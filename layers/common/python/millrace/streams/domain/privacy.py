@@ -75,6 +75,9 @@ class Policy:
             _add_rule(name, rule, default, secret, sensitive)
         return cls(frozenset(secret), sensitive)
 
+    def stored(self) -> dict[str, Any]:
+        return {"secret": sorted(self.secret), "sensitive": dict(sorted(self.sensitive.items()))}
+
     def sift(self, value: Any, hashed: Callable[[str], str]) -> Sifted:
         """Take a value apart. Nothing of a secret is in any of the three results."""
         sifted = Sifted()

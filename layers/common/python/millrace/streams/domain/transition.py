@@ -28,7 +28,8 @@ def known_before(row: Row, emission: Emission) -> bool:
     """Whether this very event has passed here already; the same id with other content is a conflict."""
     for stream_id, event_id, digest in row.get("events", {}).values():
         if stream_id == emission.event["stream_id"] and event_id == emission.draft.id:
-            if digest != emission.draft.digest.hex():
+            drafts = [emission.draft, emission.earlier] if emission.earlier else [emission.draft]
+            if digest not in [draft.digest.hex() for draft in drafts]:
                 raise conflict()
             return True
     return False
@@ -37,14 +38,29 @@ def known_before(row: Row, emission: Emission) -> bool:
 def advance(row: Row, emission: Emission, negotiated: Negotiated) -> Row:
     """The row after the transition; raises when it may not follow."""
     to, now = target_state(emission), row.get("state")
+    forward = now is None or RANKS.get(to, len(RANKS)) > RANKS.get(now, len(RANKS))
     if row.get("terminal"):
-        raise AlreadyTerminal(f"The message is {now}; nothing follows.", domain="delivery", state=now, to=to)
-    if now is not None and RANKS.get(to, len(RANKS)) <= RANKS[now]:
+        raise _already_terminal(str(now), to, would_follow=now not in ENDS and forward)
+    if not forward:
         raise InvalidState(f"A message that is {now} cannot become {to}.", domain="delivery", state=now, to=to)
     ends = to in ENDS or (to == "sent" and RECEIPT_TERMINALITY not in negotiated.capabilities)
     parts = [emission.event["stream_id"], emission.draft.id, emission.draft.digest.hex()]
     passed = {**row.get("events", {}), to: parts}
     return {"state": to, "terminal": ends, "events": passed}
+
+
+def _already_terminal(now: str, to: str, *, would_follow: bool) -> AlreadyTerminal:
+    """`would_follow`: the message ended only because its session had not negotiated that it goes on to its receipt."""
+    if not would_follow:
+        return AlreadyTerminal(f"The message is {now}; nothing follows.", domain="delivery", state=now, to=to)
+    return AlreadyTerminal(
+        f"The message is {now}, and that was its end: its session had not negotiated {RECEIPT_TERMINALITY}, which lets"
+        f" {to} follow. Negotiate it before a message becomes {now}.",
+        domain="delivery",
+        state=now,
+        to=to,
+        capability=RECEIPT_TERMINALITY,
+    )
 
 
 def undone(row: Row) -> Row:

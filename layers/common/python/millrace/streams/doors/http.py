@@ -10,7 +10,8 @@ from millrace.runtime.requests import flag_of, whole
 from millrace.streams.domain.errors import as_sdk_error
 
 if TYPE_CHECKING:
-    from millrace.streams.application.diagnostics import AuditLedger, Diagnostics
+    from millrace.streams.application.audit import AuditLedger
+    from millrace.streams.application.diagnostics import Diagnostics
     from millrace.streams.application.markers import ManageMarkers
     from millrace.streams.application.poll import Poll
     from millrace.streams.application.runtime_access import Negotiate
@@ -28,6 +29,10 @@ def refuse(error: MillraceError) -> Response:
 def negotiate(agree: Negotiate, request: Request) -> Response:
     identity = request.identity()
     return Response(to_json(agree(identity, request.path("runtime_id"), request.json())))
+
+
+def effective(agreed: Negotiate, request: Request) -> Response:
+    return Response(to_json(agreed.effective(request.identity(), request.path("runtime_id"))))
 
 
 def poll(read: Poll, request: Request) -> Response:

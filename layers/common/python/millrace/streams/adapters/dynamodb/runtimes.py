@@ -1,10 +1,11 @@
-"""Runtimes in DynamoDB: negotiation and grants side by side, so that an emission reads them in one call."""
+"""Runtimes in DynamoDB: what each client negotiated, and the grants, in one partition of the state table."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from millrace.ledger.adapters.aws_errors import applied, translated
@@ -18,9 +19,11 @@ from millrace.streams.ports import RuntimeState
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-NEGOTIATED = "~negotiated"
-"""After every grant: one query from a time on finds the grants that end later, and this."""
 GRANT = "grant#"
+CLIENT = "client#"
+"""Before every grant, so that a query for the grants that end later meets no session."""
+NEGOTIATED = "~negotiated"
+"""What earlier releases stored for the whole runtime, after every grant. Nobody writes it any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,25 +33,41 @@ class DynamoRuntimes:
     together: Together
     clock: Callable[[], int]
 
-    def load(self, tenant: str, runtime_id: str) -> RuntimeState:
-        return self._since(tenant, runtime_id, self.clock())
+    def load(self, tenant: str, runtime_id: str, client_id: str) -> RuntimeState:
+        calls: list[Callable[[], Any]] = [
+            partial(self._item, tenant, runtime_id, CLIENT + client_id),
+            partial(self._since, tenant, runtime_id, self.clock()),
+        ]
+        own, (whole, grants) = self.together(calls)
+        return RuntimeState(own or whole, grants)
+
+    def session(self, tenant: str, runtime_id: str, client_id: str) -> Negotiated | None:
+        own = self._item(tenant, runtime_id, CLIENT + client_id)
+        return own or self._item(tenant, runtime_id, NEGOTIATED)
+
+    def negotiate(self, tenant: str, runtime_id: str, client_id: str, negotiated: Negotiated) -> None:
+        self._put(tenant, runtime_id, CLIENT + client_id, negotiated.stored())
 
     def grants(self, tenant: str, runtime_id: str) -> Sequence[BreakGlassGrant]:
-        return self._since(tenant, runtime_id, 0).grants
+        return self._since(tenant, runtime_id, 0)[1]
 
-    def _since(self, tenant: str, runtime_id: str, ms: int) -> RuntimeState:
-        negotiated, grants = None, []
+    def _item(self, tenant: str, runtime_id: str, sort: str) -> Negotiated | None:
+        key = {"p": {"S": _runtime(tenant, runtime_id)}, "s": {"S": sort}}
+        with translated():
+            answer = self.client.get_item(TableName=self.table, Key=key, ConsistentRead=True)
+        return Negotiated.of(json.loads(answer["Item"]["d"]["S"])) if "Item" in answer else None
+
+    def _since(self, tenant: str, runtime_id: str, ms: int) -> tuple[Negotiated | None, Sequence[BreakGlassGrant]]:
+        """The grants that end after a time, and what was negotiated for the whole runtime."""
+        whole, grants = None, []
         items = query_all(self.client, self.table, _runtime(tenant, runtime_id), since=f"{GRANT}{ms:015d}")
         for item in items:
             content = json.loads(item["d"]["S"])
             if item["s"]["S"] == NEGOTIATED:
-                negotiated = Negotiated.of(content)
+                whole = Negotiated.of(content)
             else:
                 grants.append(BreakGlassGrant.of(content))
-        return RuntimeState(negotiated, grants)
-
-    def negotiate(self, tenant: str, runtime_id: str, negotiated: Negotiated) -> None:
-        self._put(tenant, runtime_id, NEGOTIATED, negotiated.stored())
+        return whole, grants
 
     def put_grant(self, tenant: str, grant: BreakGlassGrant) -> None:
         self._put(tenant, grant.runtime_id, f"{GRANT}{grant.expires_ms:015d}#{grant.id}", grant.stored())
