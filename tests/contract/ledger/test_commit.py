@@ -180,6 +180,23 @@ def test_s8_a_future_cursor_gets_an_empty_page_and_the_real_maximum(adapters: Ad
     assert (list(page.events), page.next_since, page.sync_to, page.has_more) == ([], 99, 4, False)
 
 
+@pytest.mark.parametrize("sync_to", [2, 4, 99, 200])
+def test_s8_a_future_cursor_is_told_the_real_maximum_whatever_watermark_it_remembers(
+    adapters: Adapters, sync_to: int
+) -> None:
+    """As after a hub was restored while a client was in the middle of a cycle."""
+    commit_one_by_one(adapters, 4)
+    page = sync(adapters)(LEDGER, None, 99, 500, ROOM, sync_to)
+    assert (list(page.events), page.next_since, page.sync_to, page.has_more) == ([], 99, 4, False)
+
+
+def test_s6_a_cursor_at_or_past_its_own_watermark_is_at_the_end_of_its_cycle(adapters: Adapters) -> None:
+    commit_one_by_one(adapters, 4)
+    for since in (2, 3, 4):
+        page = sync(adapters)(LEDGER, None, since, 500, ROOM, 2)
+        assert (list(page.events), page.next_since, page.sync_to, page.has_more) == ([], since, 2, False)
+
+
 def test_a_watermark_above_the_head_is_refused(adapters: Adapters) -> None:
     commit_one_by_one(adapters, 2)
     with pytest.raises(BadRequest) as caught:

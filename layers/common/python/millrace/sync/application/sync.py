@@ -60,7 +60,9 @@ class Sync:
         `weigh` says what an event takes of `max_bytes`.
         """
         marks = self.state.marks(ledger)
-        head = self._head(ledger, marks, enough=sync_to)
+        head = self._head(ledger, marks, enough=None if sync_to is None else max(since, sync_to))
+        if since > head:
+            return SyncPage((), since, head, has_more=False)
         if sync_to is None:
             sync_to = head
         elif sync_to > head:
