@@ -114,7 +114,8 @@ class SyncAnswer(Closed):
     ]
     has_more: bool
     pruned_through_committed_id: Annotated[
-        Position | None, Field(description="Present when history up to here was pruned for these partitions.")
+        Position | None,
+        Field(description="The last pruned event of these partitions that the page lacks; absent when none."),
     ] = None
 
 

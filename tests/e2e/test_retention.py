@@ -16,6 +16,7 @@ from millrace.ledger.domain.names import Ledger
 from tests.e2e.api import item
 from tests.e2e.conftest import Hub
 from tests.e2e.lake import done, eventually, operator, processed, sent, session_event
+from tests.e2e.test_socket import opened
 
 MILLRACE = str(Path(sys.executable).parent / "millrace")
 OPERATOR = ["producer", "consumer", "operator"]
@@ -105,6 +106,13 @@ def test_sync_says_what_was_pruned_and_serves_the_rest(stack: Hub, token: dict[s
     page = done(sent(stack, "POST", "/v1/projects/demo/sync", {"since_committed_id": 0}, **token))
     assert [event["committed_id"] for event in page["events"]] == [3, 6]
     assert page["pruned_through_committed_id"] == 5
+    with opened(stack, "demo", **token) as socket:
+        for partitions, events, lost in ((["a"], [3, 6], 5), (["b"], [3], None), (["b", "none"], [3], None)):
+            asked = {"since_committed_id": 0, "partitions": partitions}
+            page = done(sent(stack, "POST", "/v1/projects/demo/sync", asked, **token))
+            assert [event["committed_id"] for event in page["events"]] == events
+            assert page.get("pruned_through_committed_id") == lost, partitions
+            assert socket.ask("sync", asked)["payload"] == page
     again = sent(stack, "PUT", path, {"partition": "a", "advance_to": 4}, **token)
     assert (again.status_code, again.json()["code"]) == (409, "conflict")
     retried = done(sent(stack, "POST", "/v1/projects/demo/submit_events", {"events": items[:1]}, **token))

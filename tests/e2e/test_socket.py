@@ -15,6 +15,7 @@ from websockets.sync.client import ClientConnection, connect
 from millrace.live.domain.messages import CONNECT_SECONDS
 from tests.e2e.api import item, submit
 from tests.e2e.conftest import Hub
+from tests.e2e.recorded_clients import FIRST, SECOND, compared
 
 WAIT = 30
 
@@ -189,6 +190,49 @@ def test_s16_a_camel_case_client_is_spoken_to_in_its_own_words(stack: Hub) -> No
         submit(stack, "camel", item("y", {"cD": 2}))
         broadcast = socket.receive()
         assert (broadcast["type"], broadcast["payload"]["payload"]) == ("event_broadcast", {"cD": 2})
+
+
+@pytest.mark.parametrize(
+    ("recorded", "project", "connected", "stamp"),
+    [
+        (FIRST, "recorded-1", {"clientId": "C1", "globalLastCommittedId": 0}, "created"),
+        (SECOND, "recorded-2", {"clientId": "C1", "projectId": "recorded-2", "projectLastCommittedId": 0}, "serverTs"),
+    ],
+    ids=["first", "second"],
+)
+def test_s16_recorded_clients_get_back_what_they_sent(
+    stack: Hub, recorded: dict[str, str], project: str, connected: dict[str, Any], stamp: str
+) -> None:
+    """A client keeps what it sent under the number of the result, and holds every later copy against it."""
+
+    def say(socket: Socket, kind: str) -> Any:
+        socket.raw.send(recorded[kind].replace("TOKEN", token))
+        answer = socket.answer()
+        assert answer["msgId"] == json.loads(recorded[kind])["msgId"]
+        return answer["payload"]
+
+    token = stack.token(projects=[project])
+    sent = json.loads(recorded["submit_events"])["payload"]["events"]
+    with opened(stack) as one, opened(stack) as other:
+        for socket in (one, other):
+            told = say(socket, "connect")
+            ours = {"serverTime", "limits", "capabilities"}
+            assert {name: value for name, value in told.items() if name not in ours} == connected
+            assert say(socket, "sync")["events"] == []
+        results = say(one, "submit_events")["results"]
+        assert [(r["id"], r["status"], r["committedId"]) for r in results] == [
+            ("evt-1", "committed", 1),
+            ("evt-2", "committed", 2),
+        ]
+        heard = [other.broadcast() for _ in sent]
+        overlapping = say(one, "sync")["events"]
+        for events in (heard, overlapping):
+            assert [(e["committedId"], e[stamp]) for e in events] == [(r["committedId"], r[stamp]) for r in results]
+            for item, event in zip(sent, events, strict=True):
+                assert compared(event).keys() == item.keys()
+                partitions = {"partitions": sorted(item["partitions"])} if "partitions" in item else {}
+                assert compared(event) == {**item, **partitions}
+        assert say(one, "submit_events")["results"] == results, "S5: a retry gets the first results"
 
 
 def test_gone_connections_are_forgotten(stack: Hub) -> None:

@@ -149,20 +149,31 @@ def _check_cycle(cycle: Cycle, known: Mapping[int, Event], history: History) -> 
     broken(sync_to < max(acknowledged, default=0), "a sync began after an answer but does not reach it", sync_to)
     reached = cycle.since
     got: list[int] = []
-    pruned = 0
     for page in cycle.pages:
         broken(page.next_since < reached, "next_since went back")
         positions = [event.position for event in page.events]
         broken(positions != sorted(set(positions)), "a page is out of order", positions)
         broken(any(not reached < p <= page.next_since for p in positions), "a page reaches past its own end", positions)
+        _check_lost(cycle, known, reached, page)
         reached = page.next_since
         got += positions
-        pruned = max(pruned, page.pruned_through or 0)
     broken(cycle.finished and reached != max(sync_to, cycle.since), "the last page does not end at sync_to")
-    _check_complete(cycle, known, got, min(reached, sync_to), pruned)
+    _check_complete(cycle, known, got, min(reached, sync_to))
 
 
-def _check_complete(cycle: Cycle, known: Mapping[int, Event], got: Sequence[int], through: int, pruned: int) -> None:
+def _touches(cycle: Cycle, event: Event) -> bool:
+    return cycle.partitions is None or not cycle.partitions.isdisjoint(event.record.partitions)
+
+
+def _check_lost(cycle: Cycle, known: Mapping[int, Event], since: int, page: SyncPage) -> None:
+    """S6: a page tells the last of its partitions' events that it had to leave out, or that it left out none."""
+    told = {event.position for event in page.events}
+    here = [known[position] for position in range(since + 1, page.next_since + 1) if position in known]
+    lost = [e.position for e in here if e.record.body is None and e.position not in told and _touches(cycle, e)]
+    broken(page.pruned_through != max(lost, default=None), "pruned through", page.pruned_through, "but lost", lost)
+
+
+def _check_complete(cycle: Cycle, known: Mapping[int, Event], got: Sequence[int], through: int) -> None:
     told = set(got)
     for page in cycle.pages:
         for event in page.events:
@@ -171,9 +182,9 @@ def _check_complete(cycle: Cycle, known: Mapping[int, Event], got: Sequence[int]
             assert committed is not None
             broken(committed.record.id != event.record.id, "a reader saw another event at", event.position)
     for position, event in known.items():
-        touches = cycle.partitions is None or not cycle.partitions.isdisjoint(event.record.partitions)
+        touches = _touches(cycle, event)
         if cycle.since < position <= through:
-            missing = touches and position not in told and not (event.record.body is None and position <= pruned)
+            missing = touches and position not in told and event.record.body is not None
             broken(missing, "a sync skipped position", position, "of", cycle.ledger.name)
             broken(
                 not touches and position in told, "a sync gave an event of a partition it was not asked for", position

@@ -149,6 +149,24 @@ BUGS = (
         "[row.start, row.start] = row",
     ),
     Bug(
+        "a partition that lost nothing is not told of pruning",
+        "sync/application/sync.py",
+        "if since < hit.position <= start]",
+        "if hit.position] and [start]",
+    ),
+    Bug(
+        "what a partition lost in the index row that reaches the floor is told",
+        "sync/application/sync.py",
+        "rows = [row for answer in answers[: len(reaching)] for row in answer.rows[:1]]",
+        "rows = list[IndexRow]()",
+    ),
+    Bug(
+        "what a partition lost in earlier index rows is told",
+        "sync/application/sync.py",
+        "rows += [row for row in answers[len(reaching) :] if row is not None]",
+        "rows += [row for row in answers[len(reaching) :] if row is start]",
+    ),
+    Bug(
         "a ledger is registered before its first page",
         "ledger/application/commit.py",
         "                self.state.register(ledger)\n",

@@ -164,5 +164,8 @@ class FaultyIndex:
         limit = self.process.rng.choice((1, 2, limit))
         return self.process.call(lambda: self.inner.read(ledger, partition, after, limit))
 
+    def before(self, ledger: Ledger, partition: str, position: int) -> IndexRow | None:
+        return self.process.call(lambda: self.inner.before(ledger, partition, position))
+
 
 Unlucky = (Unavailable, Throttled)

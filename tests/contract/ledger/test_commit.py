@@ -81,6 +81,45 @@ def test_s5_dedupe_holds_after_pruning(adapters: Adapters) -> None:
     assert page.pruned_through == 2
 
 
+PRUNED_SYNCS = [None, ["p0"], ["p1"], ["p0", "p2"], ["nobody"]]
+
+
+def lost(since: int, through: int, partitions: list[str] | None) -> int | None:
+    """S6 as a plain model: the last position above the cursor that went and was of one of these partitions."""
+    gone = [n + 1 for n in range(through) if partitions is None or f"p{n % 3}" in partitions]
+    return max((position for position in gone if position > since), default=None)
+
+
+@pytest.mark.parametrize("indexed", [[7], [3, 7], [1, 2, 3, 4, 5, 6, 7]])
+def test_s6_only_a_partition_that_lost_something_is_told_of_pruning(adapters: Adapters, indexed: list[int]) -> None:
+    """Whatever the runs of the indexer were, from every cursor, through the index and without it."""
+    for count in indexed:
+        commit_one_by_one(adapters, count)
+        IndexPartitions(adapters.log, adapters.state, adapters.index, lambda: True)(LEDGER)
+    assert Prune(adapters.log, adapters.state, (INDEX_CONSUMER,))(LEDGER, 5).complete
+    for span in (0, 1000):
+        for since in range(8):
+            for partitions in PRUNED_SYNCS:
+                page = sync(adapters, span)(LEDGER, partitions, since, 500, ROOM)
+                wanted = [n + 1 for n in (5, 6) if n >= since and (partitions is None or f"p{n % 3}" in partitions)]
+                assert [event.position for event in page.events] == wanted
+                assert page.pruned_through == lost(since, 5, partitions), (since, partitions)
+
+
+@pytest.mark.parametrize("adapters", ["memory"], indirect=True)
+@pytest.mark.parametrize("indexed", [0, 2])
+def test_s6_pruning_is_told_right_while_the_index_is_behind_the_floor(adapters: Adapters, indexed: int) -> None:
+    """As after State and the index were lost and are built anew: the emptied pages themselves tell."""
+    commit_one_by_one(adapters, indexed)
+    IndexPartitions(adapters.log, adapters.state, adapters.index, lambda: True)(LEDGER)
+    commit_one_by_one(adapters, 7)
+    assert Prune(adapters.log, adapters.state, ())(LEDGER, 5).removed == 5
+    for since in range(8):
+        for partitions in PRUNED_SYNCS:
+            page = sync(adapters)(LEDGER, partitions, since, 500, ROOM)
+            assert page.pruned_through == lost(since, 5, partitions), (since, partitions)
+
+
 def test_a_batch_is_committed_in_order_and_mixed_with_duplicates(batching: Adapters) -> None:
     commit(batching)(LEDGER, [draft(n) for n in (3, 5)], Origin("c"))
     outcomes = commit(batching)(LEDGER, [draft(n) for n in range(120)], Origin("c"))
@@ -139,6 +178,23 @@ def test_s8_a_future_cursor_gets_an_empty_page_and_the_real_maximum(adapters: Ad
     commit_one_by_one(adapters, 4)
     page = sync(adapters)(LEDGER, None, 99, 500, ROOM)
     assert (list(page.events), page.next_since, page.sync_to, page.has_more) == ([], 99, 4, False)
+
+
+@pytest.mark.parametrize("sync_to", [2, 4, 99, 200])
+def test_s8_a_future_cursor_is_told_the_real_maximum_whatever_watermark_it_remembers(
+    adapters: Adapters, sync_to: int
+) -> None:
+    """As after a hub was restored while a client was in the middle of a cycle."""
+    commit_one_by_one(adapters, 4)
+    page = sync(adapters)(LEDGER, None, 99, 500, ROOM, sync_to)
+    assert (list(page.events), page.next_since, page.sync_to, page.has_more) == ([], 99, 4, False)
+
+
+def test_s6_a_cursor_at_or_past_its_own_watermark_is_at_the_end_of_its_cycle(adapters: Adapters) -> None:
+    commit_one_by_one(adapters, 4)
+    for since in (2, 3, 4):
+        page = sync(adapters)(LEDGER, None, since, 500, ROOM, 2)
+        assert (list(page.events), page.next_since, page.sync_to, page.has_more) == ([], since, 2, False)
 
 
 def test_a_watermark_above_the_head_is_refused(adapters: Adapters) -> None:

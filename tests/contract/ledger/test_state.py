@@ -48,6 +48,14 @@ def test_index_rows_are_read_in_order_of_their_end(adapters: Adapters) -> None:
     assert list(adapters.index.read(LEDGER, "c", 0, 10).rows) == []
 
 
+def test_the_last_index_row_that_ends_before_a_position_is_found_by_one_read(adapters: Adapters) -> None:
+    rows = [row(1, 4, 2, 3), row(1, 9, 2, 3, 8), row(5, 9, 8), row(10, 1000, 999)]
+    adapters.index.write(LEDGER, [*rows, row(1, 7, 4, partition="b")])
+    found = {position: adapters.index.before(LEDGER, "a", position) for position in (4, 5, 9, 10, 1000, 1001)}
+    assert found == {4: None, 5: rows[0], 9: rows[0], 10: rows[2], 1000: rows[2], 1001: rows[3]}
+    assert adapters.index.before(LEDGER, "c", 10) is None
+
+
 def test_a_limited_index_read_says_that_it_is_truncated(adapters: Adapters) -> None:
     adapters.index.write(LEDGER, [row(1, 4, 2), row(5, 9, 8)])
     limited = adapters.index.read(LEDGER, "a", 0, 1)

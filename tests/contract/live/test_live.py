@@ -103,6 +103,23 @@ def test_a_sync_is_refused_while_another_is_in_the_line(stores: Stores) -> None:
     assert connections.line_up("c1", "sync", NOW + 4).number == 3
 
 
+@pytest.mark.parametrize("kind", ["sync", "submit_events", "heartbeat"])
+def test_s12_whoever_comes_when_nobody_can_be_working_on_the_line_is_told_that_it_is_stuck(
+    stores: Stores, kind: str
+) -> None:
+    """Else a sync whose function died would have every later one refused, as if it were still running."""
+    connections = stores.connections
+    connections.open("c1", NOW)
+    done = connections.line_up("c1", "heartbeat", NOW)
+    connections.end_turn(done, Connection("c1"), NOW)
+    later = NOW + 10 * TURN_MS
+    died = connections.line_up("c1", kind, later)
+    assert died.number == 2, "a line whose messages are all done is not dead, however old"
+    assert connections.line_up("c1", "heartbeat", later + 1).number == 3, "nor is one that may be alive"
+    assert connections.line_up("c1", kind, later + 1 + TURN_MS).refused == "stuck"
+    assert connections.line_up("c1", "heartbeat", later + 1 + TURN_MS).refused == "stuck"
+
+
 def test_what_a_message_changed_is_there_for_the_next(stores: Stores) -> None:
     identity = Identity("me", "t", frozenset({"p", "q"}), ("a*", "b"), frozenset({"producer"}), "team", NOW)
     stores.connections.open("c1", NOW)

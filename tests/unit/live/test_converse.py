@@ -24,6 +24,7 @@ from millrace.live.application.converse import MISSTEPS, Converse
 from millrace.live.application.subscribe import Subscribe
 from millrace.live.application.take_turn import TakeTurn
 from millrace.live.domain import events as live_events
+from millrace.live.domain.line import TURN_MS
 from millrace.live.domain.messages import LIMITS
 from millrace.live.ports import Turn
 from millrace.sync.adapters.memory import MemoryIndex
@@ -207,6 +208,18 @@ def test_a_second_sync_while_one_runs_is_a_bad_request() -> None:
     hub.connections.end_turn(running, running.connection, hub.now)
     hub.say("c1", "sync", {"since_committed_id": 0})
     assert hub.heard("c1")["type"] == "sync_response"
+
+
+@pytest.mark.parametrize("kind", ["sync", "submit_events"])
+def test_s12_a_client_that_repeats_a_message_whose_function_died_is_not_refused_for_ever(kind: str) -> None:
+    hub = Hub()
+    hub.open("c1")
+    hub.connections.line_up("c1", kind, hub.now)
+    hub.now += TURN_MS
+    hub.say("c1", kind, {"since_committed_id": 0, "events": [item("e1")]}, msg_id="again")
+    answer = hub.heard("c1")
+    assert (answer["payload"]["code"], answer["msg_id"]) == ("server_error", "again")
+    assert "c1" in hub.wire.closed
 
 
 @pytest.mark.parametrize(("kind", "least", "most"), [("submit_events", 10_000, 11_000), ("sync", 25_000, 26_000)])

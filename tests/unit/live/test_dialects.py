@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from millrace.live.domain.dialects import choose, read, stops_at_first_rejection, write, write_event
+from millrace.sync.domain.as_sent import AsSent
 from millrace.sync.domain.submit import Refusal, check_item
 from tests.unit.live.dialect_items import CAMEL_ITEM, ITEMS, ME, PROJECT_ITEM, read_item
 
@@ -85,6 +86,7 @@ READS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
                             "meta": {"clientTs": 1738451200000, "trace_id": "t"},
                         },
                         "meta": {"clientId": "C1", "clientTs": 1738451200000, "trace_id": "t"},
+                        "as": AsSent("camel"),
                     }
                 ]
             },
@@ -111,6 +113,7 @@ READS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
                             "meta": {"clientTs": 1738451200000},
                         },
                         "meta": {"clientId": "C1", "clientTs": 1738451200000},
+                        "as": AsSent("project"),
                     }
                 ]
             },
@@ -229,6 +232,10 @@ def test_s16_what_is_not_understood_passes_through(dialect: str, payload: Any) -
         ("project", {"type": ...}, "type"),
         ("project", {"partition": ...}, "partition"),
         ("project", {"partition": ["a"]}, "partition"),
+        ("project", {"schemaVersion": 0}, "schemaVersion"),
+        ("project", {"schemaVersion": "3"}, "schemaVersion"),
+        ("camel", {"schemaVersion": True}, "schemaVersion"),
+        ("camel", {"userId": 5}, "userId"),
     ],
 )
 def test_s16_a_refusal_names_the_field_that_the_client_sent(dialect: str, change: dict[str, Any], field: str) -> None:

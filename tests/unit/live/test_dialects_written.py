@@ -177,7 +177,7 @@ WRITES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
             "type": "connected",
             "protocolVersion": "1.0",
             "msgId": "m1",
-            "payload": {"clientId": "C1", "projectId": "P1", "globalLastCommittedId": 17, **WIRE_LIMITS},
+            "payload": {"clientId": "C1", "globalLastCommittedId": 17, **WIRE_LIMITS},
         },
     ),
     (

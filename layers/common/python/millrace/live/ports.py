@@ -44,7 +44,7 @@ class Turn:
     connection: Connection | None = None
     """As the last message that is done left it."""
     refused: str = ""
-    """`gone`, `rate`, `in_flight`, or `sync`: one is in the line already."""
+    """`gone`, `rate`, `in_flight`, `sync`: one is in the line already, or `stuck`: nobody works on those before it."""
     number: int = 0
     served: int = 0
     """The number of the last message that is done."""

@@ -41,3 +41,6 @@ class PartitionIndex(Protocol):
 
     def read(self, ledger: Ledger, partition: str, after: int, limit: int) -> IndexRows:
         """Up to `limit` rows whose `end` is above `after`, strongly consistent."""
+
+    def before(self, ledger: Ledger, partition: str, position: int) -> IndexRow | None:
+        """The row with the greatest `end` below `position`, strongly consistent."""

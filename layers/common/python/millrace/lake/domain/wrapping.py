@@ -12,8 +12,9 @@ from millrace.ledger.domain.canonical import canonical
 from millrace.ledger.domain.instants import moment, utc_text
 from millrace.ledger.domain.names import split_key
 from millrace.ledger.domain.page import Record
+from millrace.sync.domain.as_sent import split
 
-CATALOG = "catalog"
+CATALOG, SYNC = "catalog", "sync"
 Body = Mapping[str, Any]
 
 
@@ -41,7 +42,7 @@ def _one(_body: Body) -> int:
 
 
 _READINGS: Mapping[str, _Reading] = {
-    "sync": _Reading(
+    SYNC: _Reading(
         lambda body: _sync_event(body).get("type"), lambda body: _sync_event(body).get("schemaVersion"), _sync_time
     ),
     "realtime": _Reading(lambda body: body.get("type"), _one, lambda body: body.get("ts")),
@@ -58,8 +59,9 @@ def wrap(ledger: str, record: Record, position: int, time_ms: int) -> Envelope:
     """The envelope of a committed event, of which only its ledger's name is known. `ValueError` if it was pruned."""
     if record.body is None:
         raise ValueError(f"position {position} of ledger {ledger} was pruned: its body is gone")
-    body = json.loads(record.body)
     contract, *scope = split_key(ledger)
+    stored = split(record.body)[1].encode() if contract == SYNC else record.body
+    body = json.loads(stored)
     if contract == CATALOG:
         return _own(body, position)
     reading = _READINGS.get(contract, _OTHER)
@@ -72,7 +74,7 @@ def wrap(ledger: str, record: Record, position: int, time_ms: int) -> Envelope:
         idempotency_key=record.id,
         occurred_at=_occurred(reading.time(fields), time_ms),
         source="/".join(["millrace", contract, *scope[1:]]),
-        payload=record.body,
+        payload=stored,
         trace_id=trace if isinstance(trace, str) and trace.strip() else None,
         sequence_position=position,
     )

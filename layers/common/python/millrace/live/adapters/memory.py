@@ -8,7 +8,7 @@ from threading import Lock
 
 from millrace.ledger.domain.errors import Unavailable
 from millrace.ledger.domain.names import Ledger
-from millrace.live.domain.line import SLOW, SUBMIT, SYNC, TURN_MS
+from millrace.live.domain.line import SLOW, SUBMIT, SYNC, TURN_MS, is_dead
 from millrace.live.domain.messages import MAX_IN_FLIGHT, MAX_MESSAGES_PER_SECOND
 from millrace.live.ports import Connection, Subscription, Turn
 
@@ -43,6 +43,8 @@ class MemoryConnections:
             row = self.rows.get(id_)
             if row is None:
                 return Turn(kind, refused="gone")
+            if is_dead(row.taken, row.served, row.until, now_ms):
+                return Turn(kind, refused="stuck")
             if kind == SYNC and row.syncs:
                 return Turn(kind, refused=SYNC)
             second, count = row.window
@@ -74,7 +76,7 @@ class MemoryConnections:
     def is_stranger(self, id_: str, now_ms: int) -> bool:
         with self.lock:
             row = self.rows.get(id_)
-            if row is not None and row.served < row.taken and row.until > now_ms:
+            if row is not None and row.served < row.taken and not is_dead(row.taken, row.served, row.until, now_ms):
                 raise Unavailable("A message of this connection is being handled.")
             return row is None or row.connection.identity is None
 

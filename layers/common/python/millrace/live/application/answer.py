@@ -22,7 +22,7 @@ from millrace.live.ports import Connection, Cycle, Subscription, Subscriptions, 
 from millrace.streams.domain.gap import gap_event
 from millrace.sync.application.submit import Submit
 from millrace.sync.application.sync import Sync
-from millrace.sync.domain.read import check_sync, event_json, page_json
+from millrace.sync.domain.read import as_it_came, check_sync, page_json
 
 MAX_SUBSCRIPTIONS = 100
 
@@ -126,6 +126,8 @@ class Answers:
         page = self.sync(ledger, partitions, asked.since, asked.limit, PAGE_BYTES, sync_to, _weigher(connection))
         going_on = Cycle(partitions, page.next_since, page.sync_to) if page.has_more else None
         content = json.loads(page_json(asked.partitions, page))
+        if connection.dialect != dialects.SNAKE:
+            content["events"] = [as_it_came(event) for event in page.events]
         return SocketAnswer(replace(connection, cycle=going_on), [message("sync_response", content, msg_id)])
 
     def _subscribe_to_sync(
@@ -200,7 +202,7 @@ def _weigher(connection: Connection) -> Callable[[Event], int]:
     """A page is cut by what its events take in the connection's own dialect."""
 
     def weigh(event: Event) -> int:
-        written = dialects.write_event(connection.dialect, json.loads(event_json(event)), connection.project)
+        written = dialects.write_event(connection.dialect, as_it_came(event), connection.project)
         return len(to_text(written).encode()) + 1
 
     return weigh

@@ -30,6 +30,8 @@ class TakeTurn:
         """The turn, or why there is none. Raises `LineStuck` when the connection has to be closed."""
         arrived = self.clock()
         turn = self.connections.line_up(connection, kind, arrived)
+        if turn.refused == "stuck":
+            raise LineStuck
         while not turn.refused and turn.ahead > 0:
             if is_stuck(turn.served, turn.slow, turn.moved_ms, arrived, self.clock()):
                 raise LineStuck

@@ -3,15 +3,6 @@
 `snake` is the core's own form. `camel` has flat items with `partitions[]`; `project` has flat items with one
 `partition`, a `schemaVersion`, and a connection bound to a project. A connection keeps the dialect of its first
 message. Keys inside a caller's `payload` and `meta` are never renamed.
-
-A flat item is stored as
-
-    {"event": {type, payload, schemaVersion?, userId?, meta?}, "meta": meta as sent}
-
-The stored `meta` is what readers of every dialect get. `event.meta` is the same object without `clientId`, left out
-when nothing remains: S5 compares `event` and the partitions only, and of a flat item all but `meta.clientId` and
-`projectId` has to be compared. `meta.clientId` and `projectId` become the item's `client_id` and `project`, which
-must be the connection's own; a reader gets them back from the committed event and its connection.
 """
 
 from __future__ import annotations
@@ -19,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-SNAKE, CAMEL, PROJECT = "snake", "camel", "project"
+from millrace.live.domain.flat_events import CAMEL, PROJECT, SNAKE, read_item, write_event
+
+__all__ = ["CAMEL", "PROJECT", "SNAKE", "choose", "read", "stops_at_first_rejection", "write", "write_event"]
 
 _ENVELOPE = {"protocolVersion": "protocol_version", "msgId": "msg_id"}
 _REQUEST = {
@@ -62,26 +55,9 @@ def read(dialect: str, message: Mapping[str, Any]) -> dict[str, Any]:
         request = {_REQUEST.get(key, key): value for key, value in payload.items()}
         events = request.get("events")
         if message.get("type") == "submit_events" and isinstance(events, list):
-            request["events"] = [_read_item(dialect, item) if isinstance(item, dict) else item for item in events]
+            request["events"] = [read_item(dialect, item) if isinstance(item, dict) else item for item in events]
         canonical["payload"] = request
     return canonical
-
-
-def _read_item(dialect: str, item: Mapping[str, Any]) -> dict[str, Any]:
-    canonical = {key: item[key] for key in ("id", "partitions", "meta") if key in item}
-    if dialect == PROJECT and ("partition" in item or "partitions" not in item):
-        canonical["partitions"] = [item.get("partition")]
-    event = {key: item[key] for key in ("type", "payload") if key in item}
-    event |= {key: item[key] for key in ("schemaVersion", "userId") if item.get(key) is not None}
-    meta = item.get("meta")
-    if isinstance(meta, dict):
-        if compared := {key: value for key, value in meta.items() if key != "clientId"}:
-            event["meta"] = compared
-        if "clientId" in meta:
-            canonical["client_id"] = meta["clientId"]
-    if "projectId" in item:
-        canonical["project"] = item["projectId"]
-    return canonical | {"event": event}
 
 
 def write(dialect: str, message: Mapping[str, Any], *, project: str = "") -> dict[str, Any]:
@@ -95,40 +71,6 @@ def write(dialect: str, message: Mapping[str, Any], *, project: str = "") -> dic
     return wire
 
 
-def write_event(dialect: str, committed: Mapping[str, Any], project: str = "") -> dict[str, Any]:
-    """One committed event. An event that came in by another way is filled up with what this dialect demands."""
-    if dialect == SNAKE:
-        return dict(committed)
-    event: Mapping[str, Any] = committed.get("event") or {}
-    time = committed.get("status_updated_at")
-    content: dict[str, Any] = {"type": event.get("type"), "payload": event.get("payload")}
-    meta = {"clientTs": time, **(committed.get("meta") or {}), "clientId": committed.get("client_id")}
-    user = {"userId": event["userId"]} if isinstance(event.get("userId"), str) and event["userId"] else {}
-    if dialect == CAMEL:
-        return {
-            "id": committed.get("id"),
-            "partitions": committed.get("partitions"),
-            **({"projectId": project} if project else {}),
-            **user,
-            **content,
-            "meta": meta,
-            "committedId": committed.get("committed_id"),
-            "created": time,
-        }
-    version = event.get("schemaVersion")
-    return {
-        "id": committed.get("id"),
-        "projectId": project,
-        **user,
-        "partition": next(iter(committed.get("partitions") or ()), None),
-        "committedId": committed.get("committed_id"),
-        "schemaVersion": version if type(version) is int and version > 0 else 1,
-        **content,
-        "meta": meta,
-        "serverTs": time,
-    }
-
-
 def _plain(_dialect: str, payload: Mapping[str, Any], _project: str) -> dict[str, Any]:
     """Our own keys only: what they hold may be a caller's."""
     return {_name(key): value for key, value in payload.items()}
@@ -137,8 +79,8 @@ def _plain(_dialect: str, payload: Mapping[str, Any], _project: str) -> dict[str
 def _connected(dialect: str, payload: Mapping[str, Any], project: str) -> dict[str, Any]:
     wire: dict[str, Any] = _deep({key: value for key, value in payload.items() if key != "server_last_committed_id"})
     last = payload.get("server_last_committed_id")
-    if dialect == CAMEL:
-        return wire | {"globalLastCommittedId": last}
+    if dialect == CAMEL:  # such a client has named no project: it is told none
+        return {key: value for key, value in wire.items() if key != "projectId"} | {"globalLastCommittedId": last}
     return wire | {"projectId": project or wire.get("projectId"), "projectLastCommittedId": last}
 
 

@@ -14,7 +14,7 @@ from millrace.live.domain.messages import PROTOCOL, SocketError, error_message, 
 from millrace.streams.domain.envelope import without_nulls
 from millrace.streams.domain.errors import StreamDegraded
 from millrace.streams.domain.gap import gap_event
-from millrace.sync.domain.read import event_json
+from millrace.sync.domain.read import as_it_came, event_json
 
 SYNC = "sync"
 """The id of a connection's one subscription by `sync`; others are made up when they are made."""
@@ -53,9 +53,9 @@ class Addressee(Protocol):
 
 
 def broadcast(dialect: str, project: str, event: Event) -> str:
-    if dialect == "snake":
+    if dialect == dialects.SNAKE:
         return f'{{"type":"event_broadcast","protocol_version":"{PROTOCOL}","payload":{event_json(event)}}}'
-    built = message("event_broadcast", json.loads(event_json(event)))
+    built = message("event_broadcast", as_it_came(event))
     return to_text(dialects.write(dialect, built, project=project))
 
 

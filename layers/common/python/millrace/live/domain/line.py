@@ -2,7 +2,7 @@
 
 A number is taken when a message arrives, and the next one is served only after the answer to the one before it was
 sent. So answers leave in the order of the numbers, or not at all: when a message is not done in time, whoever waits
-behind it closes the connection instead of passing it.
+behind it, or comes after it, closes the connection instead of passing it.
 """
 
 from __future__ import annotations
@@ -23,6 +23,12 @@ NEXT_MS, PLACE_MS, LONGEST_MS = 10, 30, 1_000
 def pause_ms(ahead: int) -> int:
     """How long to wait before looking again, with so many messages still to be done before this one."""
     return min(LONGEST_MS, NEXT_MS + (ahead - 1) * PLACE_MS)
+
+
+def is_dead(taken: int, served: int, until_ms: int, now_ms: int) -> bool:
+    """Whether messages are not done that nobody can be working on: the last one came too long ago. Whoever would be
+    refused because of them, or would wait for them, closes the connection instead."""
+    return served < taken and until_ms <= now_ms
 
 
 def is_stuck(served: int, slow: int, moved_ms: int, arrived_ms: int, now_ms: int) -> bool:

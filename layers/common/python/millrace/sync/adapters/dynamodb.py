@@ -52,6 +52,21 @@ class DynamoIndex:
             )
         return IndexRows([_row(partition, item) for item in answer["Items"]], truncated="LastEvaluatedKey" in answer)
 
+    def before(self, ledger: Ledger, partition: str, position: int) -> IndexRow | None:
+        with translated():
+            answer = self.client.query(
+                TableName=self.table,
+                KeyConditionExpression="p = :p AND s < :position",
+                ExpressionAttributeValues={
+                    ":p": {"S": _partition_key(ledger, partition)},
+                    ":position": {"S": f"{position:016d}"},
+                },
+                ConsistentRead=True,
+                ScanIndexForward=False,
+                Limit=1,
+            )
+        return _row(partition, answer["Items"][0]) if answer["Items"] else None
+
 
 def _partition_key(ledger: Ledger, partition: str) -> str:
     return f"{ledger.name}#{join_key(partition)}"

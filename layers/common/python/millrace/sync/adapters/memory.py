@@ -25,3 +25,8 @@ class MemoryIndex:
             rows = self.rows.get((ledger.name, partition), {})
             found = [rows[key] for key in sorted(rows) if key[0] > after]
         return IndexRows(found[:limit], truncated=len(found) > limit)
+
+    def before(self, ledger: Ledger, partition: str, position: int) -> IndexRow | None:
+        with self.lock:
+            rows = self.rows.get((ledger.name, partition), {})
+            return rows[max(keys)] if (keys := [key for key in rows if key[0] < position]) else None

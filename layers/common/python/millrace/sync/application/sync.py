@@ -60,7 +60,9 @@ class Sync:
         `weigh` says what an event takes of `max_bytes`.
         """
         marks = self.state.marks(ledger)
-        head = self._head(ledger, marks, enough=sync_to)
+        head = self._head(ledger, marks, enough=None if sync_to is None else max(since, sync_to))
+        if since > head:
+            return SyncPage((), since, head, has_more=False)
         if sync_to is None:
             sync_to = head
         elif sync_to > head:
@@ -72,12 +74,31 @@ class Sync:
             )
         if since >= sync_to:
             return SyncPage((), since, sync_to, has_more=False)
-        start = min(max(since, marks.floor - 1), sync_to)
+        start = max(since, _passed(marks, partitions, sync_to))
+        lost = self._last_lost(ledger, partitions, since, start)
         events, reached = self._collect(ledger, partitions, marks, start, sync_to, limit)
         kept, cut = _fit(events, limit, max_bytes, weigh)
         next_since = reached if cut is None else cut
-        pruned = _pruned_through(events, since, next_since, marks)
+        gone = [event.position for event in events if event.record.body is None and event.position <= next_since]
+        pruned = max([*lost, *gone], default=None)
         return SyncPage(kept, next_since, sync_to, has_more=next_since < sync_to, pruned_through=pruned)
+
+    def _last_lost(self, ledger: Ledger, partitions: Collection[str] | None, since: int, start: int) -> Collection[int]:
+        """The last of the positions above `since` up to `start`, all of them pruned, that concerns the partitions, or
+        nothing. Two rows of each partition's index tell it, whatever was pruned: the one that reaches `start` or the
+        next one after it, and the last one that ends before. A row that does not hold that position has none above it.
+        """
+        if since >= start:
+            return ()
+        if partitions is None:
+            return (start,)
+        reaching = [partial(self.index.read, ledger, name, start - 1, 1) for name in partitions]
+        ending = [partial(self.index.before, ledger, name, start) for name in partitions]
+        answers = self.together([*reaching, *ending])
+        rows = [row for answer in answers[: len(reaching)] for row in answer.rows[:1]]
+        rows += [row for row in answers[len(reaching) :] if row is not None]
+        lost = [hit.position for row in rows for hit in row.hits if since < hit.position <= start]
+        return sorted(lost)[-1:]
 
     def _head(self, ledger: Ledger, marks: Marks, enough: int | None) -> int:
         """The head, or any page end at or above `enough`."""
@@ -124,6 +145,13 @@ class Sync:
         return events, (horizon if len(wanted) == len(hits) else hits[len(wanted)].position - 1)
 
 
+def _passed(marks: Marks, partitions: Collection[str] | None, sync_to: int) -> int:
+    """Up to where nothing is retained, so that nothing need be read. What partitions lost there is asked of the index,
+    so only as far as it reaches; beyond, the emptied pages tell."""
+    passed = min(marks.floor - 1, sync_to)
+    return passed if partitions is None else min(passed, marks.cursors.get(INDEX_CONSUMER, 0))
+
+
 def _merge(answers: Iterable[IndexRows], start: int, indexed: int) -> tuple[list[Hit], int]:
     """All hits up to the horizon: the smallest end of any truncated query, and never above the index's cursor."""
     horizon = indexed
@@ -168,10 +196,3 @@ def _fit(
             return kept, event.position - 1
         kept.append(event)
     return kept, None
-
-
-def _pruned_through(events: Iterable[Event], since: int, next_since: int, marks: Marks) -> int | None:
-    gone = [event.position for event in events if event.record.body is None and event.position <= next_since]
-    if marks.floor - 1 > since:
-        gone.append(min(marks.floor - 1, next_since))
-    return max(gone, default=None)

@@ -11,6 +11,7 @@ from millrace.ledger.domain.access import CONSUMER, Identity
 from millrace.ledger.domain.errors import BadRequest, Forbidden
 from millrace.ledger.domain.kinds import kind_of
 from millrace.ledger.domain.page import Event
+from millrace.sync.domain import as_sent
 from millrace.sync.domain.submit import MAX_PARTITIONS, normal_partition, partition_problem
 
 LIMIT_MIN, LIMIT_DEFAULT, LIMIT_MAX = 50, 500, 1_000
@@ -91,8 +92,18 @@ def _limit(value: Any) -> int:
 
 def event_json(event: Event) -> str:
     """A committed event on the wire. The stored body is already JSON: it goes out as it is."""
+    return _event_json(event, as_sent.split(event.record.body or b"{}")[1])
+
+
+def as_it_came(event: Event) -> dict[str, Any]:
+    """A committed event for clients of the flat shapes, with how it came under `as`."""
+    came, body = as_sent.split(event.record.body or b"{}")
+    content: dict[str, Any] = json.loads(_event_json(event, body))
+    return content | {"as": came}
+
+
+def _event_json(event: Event, body: str) -> str:
     record = event.record
-    body = (record.body or b"{}").decode()
     return (
         f'{{"committed_id":{event.position},"id":{_text(record.id)},"client_id":{_text(event.origin.client_id)},'
         f'"partitions":{_text(record.partitions)},{body[1:-1]},"status_updated_at":{event.time_ms}}}'

@@ -12,6 +12,7 @@ from millrace.ledger.domain.canonical import canonical, digest
 from millrace.ledger.domain.errors import BadRequest
 from millrace.ledger.domain.kinds import Errors, kind_of
 from millrace.ledger.domain.page import Draft
+from millrace.sync.domain.as_sent import AsSent
 
 MAX_BATCH = 100
 MAX_ID_BYTES = 1_024
@@ -68,6 +69,9 @@ def check_item(item: Mapping[str, Any], identity: Identity, profile: str) -> Dra
     partitions = _partitions(item.get("partitions"), errors)
     event = item.get("event")
     _check_event(event, PROFILES[profile], errors)
+    as_sent = item.get("as")
+    if isinstance(as_sent, AsSent):
+        _check_flat(event, errors)
     meta = item.get("meta")
     if meta is not None and not isinstance(meta, dict):
         errors.append(_error("meta", f"must be an object, not {kind_of(meta)}"))
@@ -81,7 +85,8 @@ def check_item(item: Mapping[str, Any], identity: Identity, profile: str) -> Dra
     foreign = [index for index, name in enumerate(partitions) if not identity.reaches(name)]
     if foreign:
         return Refusal(FORBIDDEN, [_error("partitions", "names a partition this token does not reach")])
-    return _draft(item["id"], partitions, event, meta)
+    came = as_sent.stored if isinstance(as_sent, AsSent) else b""
+    return _draft(item["id"], partitions, event, meta, came)
 
 
 def _first_errors(errors: Errors) -> Errors:
@@ -90,16 +95,17 @@ def _first_errors(errors: Errors) -> Errors:
     return errors if more <= 0 else [*errors[:MAX_ERRORS], _error("item", f"has {more} more errors")]
 
 
-def _draft(id_: str, partitions: tuple[str, ...], event: Any, meta: Any) -> Draft | Refusal:
-    """S5: the digest covers the sorted partitions and the event; meta is kept but not compared."""
+def _draft(id_: str, partitions: tuple[str, ...], event: Any, meta: Any, came: bytes) -> Draft | Refusal:
+    """S5: the digest covers the sorted partitions and the event; meta and how it came are kept but not compared."""
     content = canonical(event)
     names = canonical(list(partitions))
-    body = b'{"event":' + content + (b"}" if meta is None else b',"meta":' + canonical(meta) + b"}")
-    size = len(body) + len(names) + len(id_.encode())
+    body = b'"event":' + content + (b"}" if meta is None else b',"meta":' + canonical(meta) + b"}")
+    size = 1 + len(body) + len(names) + len(id_.encode())
     if size > MAX_EVENT_BYTES:
         message = f"is too large: {size} bytes with id, partitions and meta, the limit is {MAX_EVENT_BYTES}"
         return Refusal(VALIDATION_FAILED, [_error("event", message)])
-    return Draft(id_, digest(b'{"event":' + content + b',"partitions":' + names + b"}"), body, partitions)
+    digested = digest(b'{"event":' + content + b',"partitions":' + names + b"}")
+    return Draft(id_, digested, b"{" + came + body, partitions)
 
 
 def normal_partition(name: str) -> str:
@@ -146,6 +152,19 @@ def _check_event(event: Any, profile: Callable[[Mapping[str, Any], Errors], None
         errors.append(_error("event.payload", "is missing"))
         return
     profile(event, errors)
+
+
+def _check_flat(event: Any, errors: Errors) -> None:
+    """S16: what the two shapes have beside type and payload. As anything else it could not come back as it was sent."""
+    version, user = event.get("schemaVersion"), event.get("userId")
+    if version is not None and (type(version) is not int or version < 1):
+        errors.append(_error("event.schemaVersion", f"must be an integer from 1, not {_class(version)}"))
+    if user is not None and not isinstance(user, str):
+        errors.append(_error("event.userId", f"must be a string, not {kind_of(user)}"))
+
+
+def _class(value: Any) -> str:
+    return "a smaller one" if type(value) is int else kind_of(value)
 
 
 def _open(event: Mapping[str, Any], errors: Errors) -> None:

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from millrace.ledger.adapters.aws_errors import applied, condition_failed, translated
 from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.errors import Unavailable
-from millrace.live.domain.line import SLOW, SUBMIT, SYNC, TURN_MS
+from millrace.live.domain.line import SLOW, SUBMIT, SYNC, TURN_MS, is_dead
 from millrace.live.domain.messages import MAX_IN_FLIGHT, MAX_MESSAGES_PER_SECOND
 from millrace.live.ports import Connection, Cycle, Turn
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 LIFE_SECONDS = 3 * 3600
 """API Gateway ends a connection after two hours."""
 ROW = "connection"
+ALIVE = "(attribute_not_exists(#until) OR #until > :now OR served = taken)"
+"""`is_dead` of the row, the other way round."""
 WINDOW = "w#"
 """Before a second: how many messages came in it."""
 
@@ -42,12 +44,13 @@ class DynamoConnections:
         token = os.urandom(6).hex()
         sets = ["taken = if_not_exists(taken, :zero) + :one", "#w = if_not_exists(#w, :zero) + :one"]
         sets += ["k = :token", "#until = :until"]
-        conditions = ["attribute_exists(p)", _below("#w", ":most"), "(attribute_not_exists(k) OR k <> :token)"]
+        conditions = ["attribute_exists(p)", _below("#w", ":most"), "(attribute_not_exists(k) OR k <> :token)", ALIVE]
         values: dict[str, Any] = {
             ":zero": {"N": "0"},
             ":one": {"N": "1"},
             ":token": {"S": token},
             ":until": {"N": str(now_ms + TURN_MS)},
+            ":now": {"N": str(now_ms)},
             ":most": {"N": str(MAX_MESSAGES_PER_SECOND)},
         }
         if kind == SUBMIT:
@@ -78,7 +81,7 @@ class DynamoConnections:
                 item: Any = error.response.get("Item")
                 if item and item.get("k", {}).get("S") == token:
                     return _turn(id_, item, kind, _number(item, "taken"))  # the answer to the first try was lost
-                return Turn(kind, refused=_refusal(item, kind, window))
+                return Turn(kind, refused=_refusal(item, kind, window, now_ms))
         return _turn(id_, answer["Attributes"], kind, _number(answer["Attributes"], "taken"))
 
     def look(self, id_: str, turn: Turn) -> Turn:
@@ -119,7 +122,7 @@ class DynamoConnections:
     def is_stranger(self, id_: str, now_ms: int) -> bool:
         with translated():
             item: Any = self.client.get_item(TableName=self.table, Key=_key(id_), ConsistentRead=True).get("Item")
-        if item and _number(item, "served") < _number(item, "taken") and _number(item, "until") > now_ms:
+        if item and _number(item, "served") < _number(item, "taken") and not _is_dead(item, now_ms):
             raise Unavailable("A message of this connection is being handled.")
         return not item or _connection(id_, item).identity is None
 
@@ -140,9 +143,15 @@ def _number(item: Any, name: str) -> int:
     return int(item[name]["N"]) if name in item else 0
 
 
-def _refusal(item: Any, kind: str, window: str) -> str:
+def _is_dead(item: Any, now_ms: int) -> bool:
+    return is_dead(_number(item, "taken"), _number(item, "served"), _number(item, "until"), now_ms)
+
+
+def _refusal(item: Any, kind: str, window: str, now_ms: int) -> str:
     if not item:
         return "gone"
+    if _is_dead(item, now_ms):
+        return "stuck"
     if kind == SYNC and _number(item, "y"):
         return SYNC
     return "rate" if _number(item, window) >= MAX_MESSAGES_PER_SECOND else "in_flight"
