@@ -22,10 +22,11 @@ from millrace.ledger.domain.instants import instant
 from millrace.ledger.domain.names import realtime_ledger
 from millrace.realtime.adapters.memory import MemoryRealtime
 from millrace.realtime.application.count_events import RealtimeMetrics
+from millrace.realtime.application.fold_transcripts import FoldTranscripts
 from millrace.realtime.application.publish import Publish, Published
 from millrace.realtime.application.replay import Replay, ReplayPage, ReplayRequest
 from millrace.realtime.application.take_events import TakeEvents
-from millrace.realtime.application.transcripts import Transcripts
+from millrace.realtime.application.transcripts import SessionTranscript, Transcripts
 from millrace.realtime.domain.transcript import materialise
 from millrace.realtime.domain.verdict import Invalid, Valid
 from millrace.realtime.ports import Watermark
@@ -61,8 +62,11 @@ class Hub:
     def replay(self, **asked: Any) -> ReplayPage:
         return self.replayer()(ME, "s1", ReplayRequest(**asked))
 
-    def transcript(self, **how: Any) -> tuple[list[dict[str, Any]], int]:
-        return Transcripts(self.replayer(), self.projections)(ME, "s1", **how)
+    def folder(self) -> FoldTranscripts:
+        return FoldTranscripts(self.replayer(), self.projections)
+
+    def transcript(self, **how: Any) -> SessionTranscript:
+        return Transcripts(self.folder())(ME, "s1", **how)
 
 
 def event(id_: str, second: int = 0, session: str = "s1", **changes: Any) -> dict[str, Any]:
@@ -213,12 +217,14 @@ def test_r8_a_final_beats_every_partial_on_read_and_in_the_projection() -> None:
     hub = Hub()
     hub.publish(partial("p1", "u1", 1), partial("f1", "u1", 2, "final"), partial("p2", "u1", 30))
     for how in ({}, {"rebuild": True}, {}):
-        (line,), through = hub.transcript(**how)
-        assert (line["text"], line["final"], through) == ("f1", True, 3)
+        told = hub.transcript(**how)
+        (line,) = told.utterances
+        assert (line["text"], line["final"], told.sequence) == ("f1", True, 3)
     assert hub.projections.load(SESSION).through == 3
     hub.publish(partial("f2", "u1", 31, "final"), event("noise", 40))
-    (line,), through = hub.transcript()
-    assert (line["text"], through) == ("f2", 5)
+    told = hub.transcript()
+    assert ([line["text"] for line in told.utterances], told.sequence) == (["f2"], 5)
+    assert (told.complete, told.has_more, told.pruned_through) == (True, False, None)
 
 
 def test_r4_counters_are_right_whoever_counts() -> None:
@@ -274,8 +280,9 @@ def test_any_order_of_publishes_duplicates_and_retries_gives_the_same_transcript
         sent = sent[count:]
         if rng.random() < 0.3:
             hub.transcript()
-    lines, through = hub.transcript()
-    assert through == len(events)
+    answer = hub.transcript()
+    lines = answer.utterances
+    assert answer.sequence == len(events)
     assert [one["sequence"] for one in hub.replay(after_sequence=0, limit=500).events] == list(
         range(1, len(events) + 1)
     )

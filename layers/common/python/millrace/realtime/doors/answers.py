@@ -1,4 +1,4 @@
-"""How the realtime contract answers: `{ok, …}` bodies, and its own form of errors (R3, R5, R6)."""
+"""How the realtime contract answers: `{ok, …}` bodies, and its own form of errors (R3, R5, R6, R8)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from millrace.ledger.domain.errors import BadRequest, MillraceError, TooLarge
 from millrace.realtime.application.publish import Published
 from millrace.realtime.application.replay import ReplayPage
+from millrace.realtime.application.transcripts import SessionTranscript
 from millrace.realtime.ports import Watermark
 from millrace.runtime.http import Response, refusal, to_json
 
@@ -62,6 +63,20 @@ def replayed(session_id: str, page: ReplayPage) -> str:
         body["prunedThrough"] = page.pruned_through
     if page.late:
         body["late"] = page.late
+    return to_json(body)
+
+
+def transcribed(session_id: str, told: SessionTranscript) -> str:
+    body: dict[str, Any] = {
+        "ok": True,
+        "sessionId": session_id,
+        "sequence": told.sequence,
+        "utterances": told.utterances,
+        "hasMore": told.has_more,
+        "complete": told.complete,
+    }
+    if told.pruned_through is not None:
+        body["prunedThrough"] = told.pruned_through
     return to_json(body)
 
 

@@ -15,6 +15,8 @@ from millrace.runtime.requests import whole
 
 LIMIT_DEFAULT, LIMIT_MAX = 100, 500
 MAX_SEQUENCE = 2**53 - 1
+MAX_DIGITS = 4_000
+"""Of a `startMs`, which has no largest value; Python reads no longer integers."""
 
 
 def replay_of(query: Callable[[str], str | None]) -> ReplayRequest:
@@ -35,6 +37,19 @@ def replay_of(query: Callable[[str], str | None]) -> ReplayRequest:
         watermark,
         whole("limit", query("limit") or str(LIMIT_DEFAULT), 1, LIMIT_MAX),
     )
+
+
+def transcript_place_of(query: Callable[[str], str | None]) -> tuple[int, str] | None:
+    """The utterance after which to go on reading a transcript; None for its beginning."""
+    start, utterance = query("afterStartMs"), query("afterUtteranceId")
+    if start is None and utterance is None:
+        return None
+    if start is None or utterance is None:
+        missing = "afterStartMs" if start is None else "afterUtteranceId"
+        raise BadRequest("afterStartMs and afterUtteranceId go together.", field=missing)
+    if not (start.isascii() and start.isdigit()) or len(start) > MAX_DIGITS:
+        raise BadRequest("afterStartMs must be an integer from 0, as startMs of an utterance.", field="afterStartMs")
+    return int(start), utterance
 
 
 def checkpoint_of(body: Any) -> tuple[str, Watermark]:
