@@ -154,10 +154,24 @@ class Utterance(Camel):
 
 
 class TranscriptAnswer(Camel):
+    __doc__ = f"An answer holds at most {TEXTS['replay-page']}, and one utterance at least."
+
     ok: Literal[True]
     session_id: str
     sequence: Annotated[int, Field(ge=0, description="The place in the log it was taken at.")]
     utterances: Annotated[list[Utterance], Field(description="By `startMs`, then `utteranceId`.")]
+    has_more: Annotated[
+        bool,
+        Field(description="Ask again with `afterStartMs` and `afterUtteranceId` of the last utterance."),
+    ]
+    complete: Annotated[
+        bool,
+        Field(description="False when events were pruned before their text was kept, by a hub older than this one."),
+    ]
+    pruned_through: Annotated[
+        int | None,
+        Field(description="Present when events up to here can no longer be replayed; their text is kept."),
+    ] = None
 
 
 class RealtimeMetricsAnswer(Camel):

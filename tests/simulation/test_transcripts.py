@@ -40,14 +40,8 @@ BUGS = (
     Bug(
         "a rebuilt transcript has what was pruned",
         CODE,
-        "                    stored = self.projections.load(session)\n                    folded.take_in(stored)\n",
-        "                    stored = self.projections.load(session)\n",
-    ),
-    Bug(
-        "what a rebuilding takes from the stored one is as young as what is gone",
-        CODE,
-        "                    stored = self.projections.load(session)\n                    folded.take_in(stored)\n",
         "                    folded.take_in(stored)\n",
+        "",
     ),
     Bug(
         "a transcript is stored over the one it was made from",

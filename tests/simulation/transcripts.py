@@ -1,4 +1,4 @@
-"""Seeded runs of transcripts (R8): speakers, readers, rebuilders and pruners of sessions at once; each may die anywhere.
+"""Seeded runs of transcripts (R8): speakers, readers, rebuilders and pruners at once, each of which may die anywhere.
 
 `python -m tests.simulation.transcripts --seeds N --first N`. Every transcript that anybody reads is compared with a
 plain model: all events ever committed up to its position, pruned or not. A seed that breaks the promise is named; the

@@ -21,6 +21,7 @@ from millrace.ledger.domain.errors import Unavailable
 from millrace.ledger.domain.instants import instant
 from millrace.ledger.domain.names import realtime_ledger
 from millrace.realtime.adapters.memory import MemoryRealtime
+from millrace.realtime.application import replay as replay_module
 from millrace.realtime.application.count_events import RealtimeMetrics
 from millrace.realtime.application.fold_transcripts import FoldTranscripts
 from millrace.realtime.application.publish import Publish, Published
@@ -225,6 +226,50 @@ def test_r8_a_final_beats_every_partial_on_read_and_in_the_projection() -> None:
     told = hub.transcript()
     assert ([line["text"] for line in told.utterances], told.sequence) == (["f2"], 5)
     assert (told.complete, told.has_more, told.pruned_through) == (True, False, None)
+
+
+def test_r6_time_order_has_no_largest_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session of any length: one page is in memory, and the log is read in stretches."""
+    monkeypatch.setattr(replay_module, "MAX_READ_BYTES", 2_000)
+    monkeypatch.setattr(replay_module, "BATCH", 7)
+    hub, rng = Hub(), random.Random(6)
+    events = [event(f"e{n}", rng.randrange(60)) for n in range(300)]
+    for first in range(0, 300, 10):
+        hub.publish(*events[first : first + 10])
+    wanted = [one["eventId"] for one in sorted(events, key=lambda one: (one["ts"], one["eventId"]))]
+    page = hub.replay(limit=37)
+    seen = ids(page)
+    while page.has_more:
+        page = hub.replay(watermark=page.watermark, limit=37)
+        seen += ids(page)
+    assert seen == wanted
+
+
+def test_r6_a_page_in_time_order_is_cut_by_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay_module, "PAGE_BYTES", 1_000)
+    hub = Hub()
+    for n in range(12):
+        hub.publish(event(f"e{n:02}", 11 - n, payload={"callId": "x" * (2_000 if n == 5 else 200)}))
+    page, seen = hub.replay(), list[str]()
+    for _ in range(12):
+        assert page.events
+        seen += ids(page)
+        if not page.has_more:
+            break
+        page = hub.replay(watermark=page.watermark)
+    assert seen == [f"e{n:02}" for n in reversed(range(12))]
+
+
+def test_r6_history_that_a_dying_pruner_took_is_named_too() -> None:
+    """Pages are emptied before the floor is raised."""
+    hub = Hub()
+    hub.publish(*(event(f"e{n}", n) for n in range(3)))
+    hub.publish(*(event(f"e{n}", n) for n in range(3, 6)))
+    Prune(hub.log, hub.state, ())(SESSION, 3)
+    hub.state.floors.clear()
+    for page in (hub.replay(after_sequence=0), hub.replay(after_sequence=1), hub.replay()):
+        assert (ids(page), page.pruned_through) == (["e3", "e4", "e5"], 3)
+    assert hub.replay(after_sequence=3).pruned_through is None
 
 
 def test_r4_counters_are_right_whoever_counts() -> None:

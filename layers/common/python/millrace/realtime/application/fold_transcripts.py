@@ -106,7 +106,7 @@ class FoldTranscripts:
             while True:
                 read = self.replay.after(session, at)
                 if read.gone:
-                    stored = self.projections.load(session)
+                    # If it was kept only after `stored` was loaded, storing over that fails, and all begins again.
                     folded.take_in(stored)
                     folded.lost_through = max(folded.lost_through, read.gone if read.gone > stored.through else 0)
                 folded.take(read)
