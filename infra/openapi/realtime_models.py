@@ -13,8 +13,7 @@ from pydantic.alias_generators import to_camel
 from infra.limits import TEXTS
 from infra.openapi.models import Closed
 from millrace.ledger.domain.instants import UTC_DATE_TIME
-from millrace.ledger.domain.naming import MAX_NAME_BYTES
-from millrace.realtime.doors.fields import NOT_BLANK
+from millrace.ledger.domain.naming import MAX_NAME_BYTES, NOT_BLANK
 from millrace.realtime.doors.registry import MAX_BYTES, TYPES, VERSION
 from millrace.realtime.doors.requests import MAX_SEQUENCE
 from millrace.runtime.requests import MAX_BATCH

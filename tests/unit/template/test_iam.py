@@ -382,8 +382,10 @@ def test_nobody_may_delete_from_a_table_of_facts_or_of_raw_values(table: str) ->
 
 
 def test_whoever_deletes_from_the_state_deletes_only_what_is_its_own() -> None:
-    """M5: what is still to be done for a marker is noted there, and struck out once it is done. R8, T11: the pieces of a
-    projection are removed when another one is stored."""
+    """M5: what is still to be done for a marker is noted there, and struck out once it is done.
+
+    R8, T11: the pieces of a projection are removed when another one is stored.
+    """
     rows = {"Markers": "intents#*", "Settle": "intents#*", "Replay": "transcript#*", "Poll": "status#*"}
     deleting = {(function, action) for function, action in granted_on("StateTable.Arn") if "Delete" in action}
     assert deleting == {(f"{name}Function", "dynamodb:DeleteItem") for name in rows}

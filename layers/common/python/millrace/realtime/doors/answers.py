@@ -36,12 +36,16 @@ def refuse(error: MillraceError, code: str = INVALID) -> Response:
     """A malformed request in this contract's words; authorisation and storage errors as everywhere else."""
     if not isinstance(error, (BadRequest, TooLarge)):
         return refusal(error)
-    field = str(error.details.get("field", ""))
-    problem = {"pointer": "" if field in ("", "body") else f"/{field}", "message": error.message}
-    body = {**invalid([problem]), "code": code, "message": error.message, "details": dict(error.details)}
+    body = {**invalid([problem_of(error)]), "code": code, "message": error.message, "details": dict(error.details)}
     if isinstance(error, TooLarge):
         body["code"] = "EVENT_TOO_LARGE"
     return Response(to_json(body), error.status)
+
+
+def problem_of(error: MillraceError) -> dict[str, str]:
+    """What is wrong with a request as a whole, as one error of an event."""
+    field = str(error.details.get("field", ""))
+    return {"pointer": "" if field in ("", "body") else f"/{field}", "message": error.message}
 
 
 def published(result: Published) -> tuple[int, dict[str, Any]]:

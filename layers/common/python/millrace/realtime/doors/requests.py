@@ -8,7 +8,7 @@ from typing import Any
 from millrace.ledger.domain.errors import BadRequest
 from millrace.ledger.domain.instants import instant
 from millrace.ledger.domain.kinds import kind_of
-from millrace.ledger.domain.naming import MAX_NAME_BYTES
+from millrace.ledger.domain.naming import MAX_NAME_BYTES, is_blank
 from millrace.realtime.application.replay import ReplayRequest
 from millrace.realtime.ports import Watermark
 from millrace.runtime.requests import whole
@@ -68,7 +68,7 @@ def checkpoint_of(body: Any) -> tuple[str, Watermark]:
 
 
 def _name(field: str, value: Any, max_bytes: int = MAX_NAME_BYTES) -> str:
-    if not isinstance(value, str) or not value.strip() or len(value.encode()) > max_bytes:
+    if not isinstance(value, str) or is_blank(value) or len(value.encode()) > max_bytes:
         rule = f"{field} must be a non-blank string of at most {max_bytes} bytes."
         raise BadRequest(rule, field=field, value_class=kind_of(value))
     return value
