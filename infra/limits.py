@@ -59,7 +59,6 @@ SIZES: Mapping[str, int] = {
     "partition": submit.MAX_PARTITION_BYTES,
     "name": naming.MAX_NAME_BYTES,
     "replay-page": sorted_replay.PAGE_BYTES,
-    "sorted-bytes": sorted_replay.MAX_READ_BYTES,
 }
 COUNTS: Mapping[str, int] = {
     "batch": submit.MAX_BATCH,
@@ -74,7 +73,6 @@ COUNTS: Mapping[str, int] = {
     "sync-largest": read.LIMIT_MAX,
     "replay-default": replay.LIMIT_DEFAULT,
     "replay-largest": replay.LIMIT_MAX,
-    "sorted-events": sorted_replay.MAX_SORTED,
 }
 VALUES: Mapping[str, int] = {**SIZES, **COUNTS}
 TEXTS: Mapping[str, str] = {

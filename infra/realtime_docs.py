@@ -94,14 +94,14 @@ refuses by name.
 
 | kind | rule |
 |---|---|
-| text | a string with more than white space in it |
+| text | a string with more in it than white space, as Unicode has it, and U+FEFF |
 | date-time | `YYYY-MM-DDThh:mm:ss`, a fraction of one to nine digits if any, then `Z` or an offset `±hh:mm` |
 | integer | from 0, no upper bound; `1.0` is the integer 1, `1.5`, `true` and `"1"` are none |
 | number | any JSON number; `true` is none |
 | boolean | `true` or `false` |
 
 A date-time names a day and a time that exist, without leap seconds; the envelope's `ts` takes no offset but `+00:00`.
-Every field below is required and may not be null. One marked optional may be left out, but not be wrong.
+Every field below is required and may not be null. One marked optional may be left out or null, but not be wrong.
 
 ## Types
 """
@@ -121,6 +121,7 @@ def example(name: str) -> dict[str, Any]:
 
 
 def _value(name: str, field: str, rule: Mapping[str, Any]) -> Any:
+    rule = _not_null(rule)
     if "enum" in rule:
         return rule["enum"][0]
     return EXAMPLES.get(f"{name}.{field}") or EXAMPLES.get(field, _value_of_kind(field, _rule(rule)))
@@ -131,7 +132,13 @@ def _value_of_kind(field: str, kind: str) -> Any:
     return known.get(kind, f"{field}_1")
 
 
+def _not_null(rule: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The rule of a field that may be null as well, without that."""
+    return next((one for one in rule.get("anyOf", ()) if one != {"type": "null"}), rule)
+
+
 def _rule(rule: Mapping[str, Any]) -> str:
+    rule = _not_null(rule)
     if "enum" in rule:
         return ", ".join(f"`{value}`" for value in rule["enum"])
     if isinstance(rule["type"], list):

@@ -10,4 +10,4 @@ from millrace.runtime.snapstart import before_snapshot
 
 before_snapshot(lambda: (bearer.tokens(), wiring.record_catalog()))
 
-handler = endpoint(lambda request: record(wiring.record_catalog(), request))
+handler = endpoint(lambda request: record(wiring.record_catalog(), wiring.read_catalog_protobuf, request))

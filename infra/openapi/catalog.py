@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from infra.openapi.parts import JSON, PROBLEMS, content, operation, parameter, problems, ref, response
+from millrace.lake.doors import catalog
 from millrace.runtime.requests import MAX_BATCH
 
+PROTOBUF = catalog.PROTOBUF[0]
 DOMAIN = parameter("domain", "path", {"type": "string", "minLength": 1, "maxLength": 128, "pattern": r"\S"})
 EVENT = {
     "event_type": "materialization.completed",
@@ -20,6 +22,13 @@ EVENT = {
 def paths() -> dict[str, Any]:
     body = content(JSON, {"oneOf": [ref("CatalogEvent"), ref("CatalogBatch")]})
     body[JSON]["examples"] = {"one": {"value": EVENT}, "many": {"value": {"events": [EVENT]}}}
+    body[PROTOBUF] = {
+        "schema": {
+            "type": "string",
+            "format": "binary",
+            "description": "One `CatalogEvent` of catalog_event.proto, its payload an Any of google.protobuf.Struct.",
+        }
+    }
     answers = {"anyOf": [ref("CatalogCommitted"), ref("CatalogBatchAnswer")]}
     return {
         "/v1/catalog/{domain}/events": {

@@ -42,6 +42,16 @@ REPLAY = [
     ),
 ]
 REBUILD = parameter("rebuild", "query", {"type": "boolean"}, "Read the whole log again; needs the role operator.")
+TRANSCRIPT = [
+    parameter(
+        "afterStartMs",
+        "query",
+        {"type": "integer", "minimum": 0},
+        "After this place in the transcript; with `afterUtteranceId`.",
+    ),
+    parameter("afterUtteranceId", "query", {"type": "string"}, "With `afterStartMs`."),
+    REBUILD,
+]
 
 ERROR = ref("RealtimeError")
 STORAGE = ("429", "500", "503")
@@ -71,9 +81,9 @@ def paths() -> dict[str, Any]:
             "get": _read(
                 "readTranscript",
                 "Read what was said in a session",
-                "The best text of each utterance, up to the newest event.",
+                "The best text of each utterance up to the newest event, pruned or not. Page on while `hasMore`.",
                 "TranscriptAnswer",
-                [SESSION, REBUILD],
+                [SESSION, *TRANSCRIPT],
             )
         },
         "/v1/realtime/metrics": {

@@ -13,8 +13,7 @@ from pydantic.alias_generators import to_camel
 from infra.limits import TEXTS
 from infra.openapi.models import Closed
 from millrace.ledger.domain.instants import UTC_DATE_TIME
-from millrace.ledger.domain.naming import MAX_NAME_BYTES
-from millrace.realtime.doors.fields import NOT_BLANK
+from millrace.ledger.domain.naming import MAX_NAME_BYTES, NOT_BLANK
 from millrace.realtime.doors.registry import MAX_BYTES, TYPES, VERSION
 from millrace.realtime.doors.requests import MAX_SEQUENCE
 from millrace.runtime.requests import MAX_BATCH
@@ -154,10 +153,24 @@ class Utterance(Camel):
 
 
 class TranscriptAnswer(Camel):
+    __doc__ = f"An answer holds at most {TEXTS['replay-page']}, and one utterance at least."
+
     ok: Literal[True]
     session_id: str
     sequence: Annotated[int, Field(ge=0, description="The place in the log it was taken at.")]
     utterances: Annotated[list[Utterance], Field(description="By `startMs`, then `utteranceId`.")]
+    has_more: Annotated[
+        bool,
+        Field(description="Ask again with `afterStartMs` and `afterUtteranceId` of the last utterance."),
+    ]
+    complete: Annotated[
+        bool,
+        Field(description="False when events were pruned before their text was kept, by a hub older than this one."),
+    ]
+    pruned_through: Annotated[
+        int | None,
+        Field(description="Present when events up to here can no longer be replayed; their text is kept."),
+    ] = None
 
 
 class RealtimeMetricsAnswer(Camel):

@@ -8,8 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from infra.limits import TEXTS
 from infra.openapi.models import Closed
-from millrace.ledger.domain.naming import MAX_NAME_BYTES
-from millrace.realtime.doors.fields import NOT_BLANK
+from millrace.ledger.domain.naming import MAX_NAME_BYTES, NOT_BLANK
 from millrace.runtime.requests import MAX_BATCH
 from millrace.streams.domain.envelope import EVENT_TYPES, EXTENSION_KEY, MAX_TEXT_BYTES, MAX_TS_MS
 from millrace.streams.domain.errors import catalogue

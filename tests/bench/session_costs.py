@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -11,9 +12,9 @@ from millrace.ledger.adapters.dynamodb.projections import DynamoProjections
 from millrace.ledger.domain.instants import instant
 from millrace.ledger.domain.names import Ledger, realtime_ledger
 from millrace.realtime.adapters.dynamodb import DynamoRealtime
+from millrace.realtime.application.fold_transcripts import STORE_AFTER, FoldTranscripts
 from millrace.realtime.application.publish import Publish
 from millrace.realtime.application.replay import Replay, ReplayPage, ReplayRequest
-from millrace.realtime.application.transcripts import STORE_AFTER, Transcripts
 from millrace.realtime.ports import Watermark
 from tests.bench.events import IDENTITY
 from tests.bench.rig import Clock, Rig, Writer
@@ -169,8 +170,8 @@ def transcripts(rig: Rig, utterances: int) -> dict[str, Counts]:
 
     def read() -> Counts:
         with rig.tally.measured() as counts:
-            lines, _ = Transcripts(reader(rig, session).replay, _projections(rig)).of_session(session)
-        assert len([line for line in lines if line["utteranceId"] in wanted]) == utterances
+            folded = FoldTranscripts(reader(rig, session).replay, _projections(rig))(session)
+        assert len(wanted & folded.transcript.keys()) == utterances
         return counts
 
     wanted = {event["payload"]["utteranceId"] for event in told}
@@ -201,7 +202,7 @@ def _publish(writer: Writer, events: Sequence[dict[str, Any]]) -> None:
 
 
 def _projections(rig: Rig) -> DynamoProjections:
-    return DynamoProjections(rig.tables.client, rig.tables.state, "transcript")
+    return DynamoProjections(rig.tables.client, rig.tables.state, "transcript", lambda: os.urandom(12).hex())
 
 
 def _realtime(rig: Rig) -> DynamoRealtime:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import uuid
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 
 from tests.e2e.conftest import Hub
 from tests.e2e.lake import EVENT, done, sent
+from tests.e2e.test_readme import ROOT
 
 
 @pytest.fixture
@@ -32,6 +35,20 @@ def test_a_key_is_made_as_the_contract_says(stack: Hub, path: str) -> None:
     assert answer["idempotency_key"] == "auto:37f9d56dcc90565872ce379baee39027"
     next_day = done(sent(stack, "POST", path, {**event, **at, "occurred_at": "2026-02-01T09:30:00Z"}))
     assert (next_day["deduped"], next_day["sequence_position"]) == (False, 2)
+
+
+def test_protobuf_is_the_same_event_as_its_json(stack: Hub, path: str) -> None:
+    """C10: recorded bytes through the gateway, which hands them on as base64."""
+    recorded = ROOT / "tests/events"
+    raw = base64.b64decode(json.loads((recorded / "catalog_protobuf.json").read_text())["body"])
+    kind = {"content-type": "application/x-protobuf"}
+    first = done(stack.http.post(path, content=raw, headers={**stack.headers(), **kind}))
+    assert (first["status"], first["sequence_position"]) == ("committed", 1)
+    event = json.loads(json.loads((recorded / "catalog.json").read_text())["body"])
+    assert done(sent(stack, "POST", path, event)) == {**first, "deduped": True}
+    for spoiled in (b"\xff\xfe\x00", raw[:-2], raw.replace(b"Struct", b"Strukt")):
+        refused = stack.http.post(path, content=spoiled, headers={**stack.headers(), **kind})
+        assert (refused.status_code, refused.json()["code"]) == (400, "bad_request"), refused.text
 
 
 def test_each_event_of_a_batch_has_its_own_result(stack: Hub, path: str) -> None:

@@ -12,7 +12,8 @@ from tests.support.shell import paste
 
 def pasted(stack: Hub, folder: Path, page: str) -> tuple[list[dict[str, object]], str]:
     stack.stack.write(folder / ".local")
-    (folder / ".venv").symlink_to(ROOT / ".venv")
+    for name in (".venv", "layers"):
+        (folder / name).symlink_to(ROOT / name)
     settings = [line for line in blocks()[0].splitlines() if line.startswith(("URL=", "TOKEN="))]
     run = paste("\n".join([*settings, *blocks(page)]), folder)
     assert run.returncode == 0, run.stderr + run.stdout
@@ -21,7 +22,8 @@ def pasted(stack: Hub, folder: Path, page: str) -> tuple[list[dict[str, object]]
 
 def test_the_archive_page(stack: Hub, tmp_path: Path) -> None:
     answers, text = pasted(stack, tmp_path, "docs/archive.md")
-    first, many = answers
+    first, many, as_protobuf = answers
+    assert as_protobuf == {**first, "deduped": True}, "C10"
     assert (first["status"], first["sequence_position"]) == ("committed", 1)
     results = many["results"]
     assert isinstance(results, list)

@@ -146,27 +146,34 @@ def test_a_poll_from_an_old_cursor_expires_and_starting_over_reports_the_gap(
     assert batch["events"][0]["payload"]["dropped_count"] == 4
 
 
-def test_a_policy_for_all_sessions_prunes_the_oldest_of_each_but_not_what_a_transcript_needs(
+def test_a_policy_for_all_sessions_prunes_the_oldest_of_each_and_changes_no_transcript(
     stack: Hub, token: dict[str, Any], tmp_path: Path
 ) -> None:
+    """R8: one transcript was read before, the other never; both are whole after pruning."""
     for session in ("s1", "s2"):
         events = [session_event(f"{session}-{n}", session) for n in range(1, 25)]
         done(sent(stack, "POST", "/v1/realtime/events", {"events": events}, **token))
-    done(sent(stack, "GET", "/v1/realtime/sessions/s1/transcript", **token))
-    more = [session_event(f"s1-more-{n}", "s1") for n in range(6)]
-    done(sent(stack, "POST", "/v1/realtime/events", {"events": more}, **token))
+    before = done(sent(stack, "GET", "/v1/realtime/sessions/s1/transcript", **token))
+    assert "prunedThrough" not in before
     names = [f"realtime#{token['tenant']}#{session}" for session in ("s1", "s2")]
-    for name, head in zip(names, (30, 24), strict=True):
-        read_to_the_end(stack, name, head)
+    for name in names:
+        read_to_the_end(stack, name, 24)
     done(sent(stack, "PUT", "/v1/retention/realtime/*", {"max_events": 2}, **token))
     code, told = retain(stack, tmp_path, "--yes")
     assert code == 0
-    assert (planned(told, names[0])["held_by"], planned(told, names[0])["removed"]) == ("transcripts", 24)
-    assert planned(told, names[1])["removed"] == 22
+    assert [planned(told, name)["removed"] for name in names] == [22, 22]
     page = done(sent(stack, "GET", "/v1/realtime/sessions/s2/events?afterSequence=0", **token))
     assert ([event["sequence"] for event in page["events"]], page["prunedThrough"]) == ([23, 24], 22)
-    transcript = done(sent(stack, "GET", "/v1/realtime/sessions/s1/transcript", **token))
-    assert len(transcript["utterances"]) == 30
+    unsaid = session_event("s1-late", "s1")
+    late = {**unsaid, "type": "transcript.partial", "ts": "2027-01-01T00:00:00Z"}
+    late["payload"] = {**unsaid["payload"], "utteranceId": before["utterances"][0]["utteranceId"], "text": "late"}
+    done(sent(stack, "POST", "/v1/realtime/events", late, **token))
+    for session, path in (("s1", ""), ("s2", ""), ("s1", "?rebuild=true"), ("s2", "?rebuild=true")):
+        transcript = done(sent(stack, "GET", f"/v1/realtime/sessions/{session}/transcript{path}", **token))
+        assert (transcript["prunedThrough"], transcript["complete"], transcript["hasMore"]) == (22, True, False)
+        assert len(transcript["utterances"]) == 24
+        if session == "s1":
+            assert transcript["utterances"] == before["utterances"]
 
 
 def test_what_a_paused_target_has_not_got_stays_until_the_target_is_deleted(

@@ -97,6 +97,10 @@ class Table:
             "attribute_not_exists(p) OR u <= :now": lambda: (
                 there is None or int(there["u"]["N"]) <= int(values[":now"]["N"])
             ),
+            "g = :g": lambda: there is not None and there.get("g") == values[":g"],
+            "attribute_not_exists(g) AND v = :v": lambda: (
+                there is not None and "g" not in there and there.get("v") == values[":v"]
+            ),
             "h = :holder": lambda: there is not None and there.get("h") == values[":holder"],
             "n = :before": lambda: there is not None and there.get("n") == values[":before"],
             "v = :expected": lambda: there is not None and there.get("v") == values[":expected"],

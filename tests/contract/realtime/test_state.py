@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from uuid import uuid4
 
 import pytest
 from moto import mock_aws
@@ -45,7 +47,7 @@ def on_dynamodb(endpoint: str | None) -> Stores:
     return Stores(
         DynamoRealtime(tables.client, tables.state, in_turn),
         DynamoState(tables.client, tables.state),
-        DynamoProjections(tables.client, tables.state, "transcript"),
+        DynamoProjections(tables.client, tables.state, "transcript", lambda: uuid4().hex),
     )
 
 
@@ -97,12 +99,29 @@ def test_checkpoints_are_per_session_and_consumer(stores: Stores) -> None:
 
 
 def test_a_projection_is_kept_only_over_the_one_it_was_made_from(stores: Stores) -> None:
-    assert stores.projections.load(SESSION) == Projection(0, {})
-    stores.projections.store(SESSION, Projection(7, {"u": {"text": "ü"}}), before=0)
-    stores.projections.store(SESSION, Projection(9, {}), before=3)
-    assert stores.projections.load(SESSION) == Projection(7, {"u": {"text": "ü"}})
-    stores.projections.store(SESSION, Projection(9, {}), before=7)
+    nothing = stores.projections.load(SESSION)
+    assert nothing == Projection(0, {})
+    assert stores.projections.store(SESSION, Projection(7, {"u": {"text": "ü"}}), nothing)
+    assert not stores.projections.store(SESSION, Projection(9, {}), nothing)
+    first = stores.projections.load(SESSION)
+    assert first == Projection(7, {"u": {"text": "ü"}})
+    assert stores.projections.store(SESSION, Projection(7, {}, lost_through=3), first), "at the same position"
+    assert not stores.projections.store(SESSION, Projection(9, {}), first), "the position alone is not enough"
+    assert stores.projections.load(SESSION) == Projection(7, {}, lost_through=3)
+    assert stores.projections.store(SESSION, Projection(9, {}), stores.projections.load(SESSION))
     assert stores.projections.load(SESSION) == Projection(9, {})
+
+
+def test_r8_a_projection_of_any_length_is_kept(stores: Stores) -> None:
+    """It grows over what one item holds, is stored anew, and shrinks again."""
+    rng = random.Random(1)
+    other = realtime_ledger("t", "call-2")
+    assert stores.projections.store(other, Projection(1, {"small": 1}), stores.projections.load(other))
+    for through, megabytes in enumerate((0, 1, 3, 2, 0), 1):
+        long = Projection(through, {"text": rng.randbytes(megabytes * 500_000).hex()})
+        assert stores.projections.store(SESSION, long, stores.projections.load(SESSION))
+        assert stores.projections.load(SESSION) == long
+    assert stores.projections.load(other) == Projection(1, {"small": 1})
 
 
 def test_a_tenants_sessions_are_found_and_no_others(stores: Stores) -> None:

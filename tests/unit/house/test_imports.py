@@ -44,7 +44,11 @@ def floor_of(room: Path, floor: str) -> Path | None:
 def forbidden(package: Path) -> Iterator[tuple[Path, str]]:
     """On each floor of each room: the floor above, a package it has no use for, and a room it does not know."""
     for room in ROOMS:
-        stranger = "millrace.streams.domain.gap" if room == "realtime" else "millrace.realtime.domain.transcript"
+        stranger = (
+            "millrace.streams.domain.gap"
+            if room in ("realtime", "operators")
+            else "millrace.realtime.domain.transcript"
+        )
         for height, floor in enumerate(FLOORS):
             path = floor_of(package / room, floor)
             if path is None:

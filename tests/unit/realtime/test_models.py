@@ -53,8 +53,10 @@ FIELDS = {
     name: {field.partition(":")[0]: field.partition(":")[2] or "text" for field in fields} for name, *fields in ROWS
 }
 
+BLANKS = ["\ufeff", " \ufeff\u00a0\u3000", "\u0085\u1680\u2000\u200a\u2028\u2029\u202f\u205f", "\t\n\v\f\r"]
+"""White space by Unicode, and U+FEFF. A zero-width space and separators of files are none."""
 GOOD: dict[str, list[Any]] = {
-    "text": ["x", " a ", "0"],
+    "text": ["x", " a ", "0", "\ufeffx", "\u200b", "\x1c"],
     "date": ["2026-02-16T10:00:00.000Z", "2026-02-16T10:00:00+02:00", "2026-02-16T10:00:00.123456789-11:30"],
     "int": [0, 1, 1.0, 2**70],
     "bool": [True, False],
@@ -62,12 +64,12 @@ GOOD: dict[str, list[Any]] = {
     "figure": [12.5, 0, "12.50"],
 }
 BAD: dict[str, list[Any]] = {
-    "text": ["", " \t\n", 7, True, None, [], {}],
+    "text": ["", " \t\n", *BLANKS, 7, True, None, [], {}],
     "date": ["", "today", "2026-02-16", "2026-02-16T10:00:00", "2026-02-30T10:00:00Z", 1771236000, None],
     "int": [-1, -1.0, 1.5, True, False, "1", None, [1]],
     "bool": [0, 1, "true", None],
     "number": ["1", True, None, [], float("nan"), float("inf")],
-    "figure": [True, "", " ", None, [], {}],
+    "figure": [True, "", " ", BLANKS[0], None, [], {}],
 }
 BEYOND_SCHEMA = ("2026-02-30T10:00:00Z", BAD["number"][-2], BAD["number"][-1])
 """A pattern knows no calendar, and JSON neither NaN nor infinities."""
@@ -137,6 +139,27 @@ def test_the_registry_has_every_type_of_the_contract_and_only_its_families() -> 
     assert set(FAMILIES) == {"call", "transcript", "orchestration", "action", "safety", "billing", "usage"}
 
 
+def documented(row: str) -> dict[str, str]:
+    """Field → kind, as a row of the page of contracts has them."""
+    kinds = {"int": "int", "bool": "bool", "boolean": "bool", "(date)": "date", "number": "number", "figure": "figure"}
+    found: dict[str, str] = {}
+    for name, rule in re.findall(r"`(\w+)`([^`]*)", row):
+        word = rule.replace("\\|", "|").strip(" ,").split(" ")[0].rstrip(",")
+        found[name] = kinds.get(word) or (word if "|" in word else "text")
+    return found
+
+
+def test_the_page_of_contracts_and_this_table_say_the_same_of_every_field() -> None:
+    """R2: the cases of this module are those of the table that is published."""
+    text = (ROOT / "docs" / "contracts.md").read_text().partition("### Realtime payloads")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`[^|]+`) \| (.+) \|$", text, re.MULTILINE)
+    published = {name: documented(row) for names, row in rows for name in re.findall(r"`([^`]+)`", names)}
+    expected = {name: dict(fields) for name, fields in FIELDS.items()}
+    for name in ("billing.usage.recorded", "usage.tick"):
+        expected[name] |= {"quantity": "int", "unit": "seconds|count"}
+    assert published == expected
+
+
 def test_every_class_of_event_types_is_a_type_of_its_own() -> None:
     written = re.findall(r'^class \w+\(\w+, of="([^"]+)"', Path(event_types.__file__).read_text(), re.MULTILINE)
     assert written == list(TYPES)
@@ -172,7 +195,8 @@ def test_every_value_of_a_fields_kind_is_accepted(name: str, field: str, value: 
 def test_every_other_value_is_refused_by_its_place(name: str, field: str, value: Any) -> None:
     raw = with_field(name, field, value)
     found = errors(raw)
-    assert list(found) == [f"/payload/{field}"]
+    not_sent = field == "billableSeconds" and value is None
+    assert list(found) == ["/payload" if not_sent else f"/payload/{field}"]
     assert SECRET not in str(found)
     if value not in BEYOND_SCHEMA:
         assert not schema_takes(name, raw)
@@ -200,6 +224,10 @@ class TestUsage:
             {"billableSeconds": 3, "quantity": 3},
             {"billableSeconds": 3, "unit": "seconds"},
             {"billableSeconds": 3, "quantity": 3, "unit": "seconds"},
+            {"billableSeconds": None, "quantity": 1, "unit": "count"},
+            {"billableSeconds": 0, "quantity": None},
+            {"billableSeconds": 3, "quantity": None, "unit": None},
+            {"billableSeconds": 3, "quantity": 3, "unit": None},
         ],
     )
     def test_seconds_or_a_quantity_with_its_unit(self, name: str, measured: dict[str, Any]) -> None:
@@ -215,10 +243,15 @@ class TestUsage:
             ({"unit": "count"}, [""]),
             ({"quantity": 3, "unit": "minutes"}, ["/unit"]),
             ({"quantity": -1, "unit": "count"}, ["/quantity"]),
-            ({"quantity": True, "unit": None}, ["/quantity", "/unit"]),
+            ({"quantity": True, "unit": None}, ["/quantity", ""]),
+            ({"billableSeconds": None}, [""]),
+            ({"billableSeconds": None, "quantity": None, "unit": None}, [""]),
+            ({"billableSeconds": None, "quantity": 1, "unit": None}, [""]),
+            ({"billableSeconds": None, "quantity": 1.5, "unit": "count"}, ["/quantity"]),
             ({"quantity": 1.5}, ["/quantity", ""]),
             ({"billableSeconds": 3, "quantity": -1}, ["/quantity"]),
-            ({"billableSeconds": None, "quantity": 1, "unit": "count"}, ["/billableSeconds"]),
+            ({"billableSeconds": -1, "quantity": 1, "unit": "count"}, ["/billableSeconds"]),
+            ({"billableSeconds": 3, "quantity": 1, "unit": "minutes"}, ["/unit"]),
             ({"meterId": " "}, ["/meterId", ""]),
         ],
     )

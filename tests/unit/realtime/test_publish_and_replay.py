@@ -21,11 +21,13 @@ from millrace.ledger.domain.errors import Unavailable
 from millrace.ledger.domain.instants import instant
 from millrace.ledger.domain.names import realtime_ledger
 from millrace.realtime.adapters.memory import MemoryRealtime
+from millrace.realtime.application import replay as replay_module
 from millrace.realtime.application.count_events import RealtimeMetrics
+from millrace.realtime.application.fold_transcripts import FoldTranscripts
 from millrace.realtime.application.publish import Publish, Published
 from millrace.realtime.application.replay import Replay, ReplayPage, ReplayRequest
 from millrace.realtime.application.take_events import TakeEvents
-from millrace.realtime.application.transcripts import Transcripts
+from millrace.realtime.application.transcripts import SessionTranscript, Transcripts
 from millrace.realtime.domain.transcript import materialise
 from millrace.realtime.domain.verdict import Invalid, Valid
 from millrace.realtime.ports import Watermark
@@ -61,8 +63,11 @@ class Hub:
     def replay(self, **asked: Any) -> ReplayPage:
         return self.replayer()(ME, "s1", ReplayRequest(**asked))
 
-    def transcript(self, **how: Any) -> tuple[list[dict[str, Any]], int]:
-        return Transcripts(self.replayer(), self.projections)(ME, "s1", **how)
+    def folder(self) -> FoldTranscripts:
+        return FoldTranscripts(self.replayer(), self.projections)
+
+    def transcript(self, **how: Any) -> SessionTranscript:
+        return Transcripts(self.folder())(ME, "s1", **how)
 
 
 def event(id_: str, second: int = 0, session: str = "s1", **changes: Any) -> dict[str, Any]:
@@ -213,12 +218,58 @@ def test_r8_a_final_beats_every_partial_on_read_and_in_the_projection() -> None:
     hub = Hub()
     hub.publish(partial("p1", "u1", 1), partial("f1", "u1", 2, "final"), partial("p2", "u1", 30))
     for how in ({}, {"rebuild": True}, {}):
-        (line,), through = hub.transcript(**how)
-        assert (line["text"], line["final"], through) == ("f1", True, 3)
+        told = hub.transcript(**how)
+        (line,) = told.utterances
+        assert (line["text"], line["final"], told.sequence) == ("f1", True, 3)
     assert hub.projections.load(SESSION).through == 3
     hub.publish(partial("f2", "u1", 31, "final"), event("noise", 40))
-    (line,), through = hub.transcript()
-    assert (line["text"], through) == ("f2", 5)
+    told = hub.transcript()
+    assert ([line["text"] for line in told.utterances], told.sequence) == (["f2"], 5)
+    assert (told.complete, told.has_more, told.pruned_through) == (True, False, None)
+
+
+def test_r6_time_order_has_no_largest_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session of any length: one page is in memory, and the log is read in stretches."""
+    monkeypatch.setattr(replay_module, "MAX_READ_BYTES", 2_000)
+    monkeypatch.setattr(replay_module, "BATCH", 7)
+    hub, rng = Hub(), random.Random(6)
+    events = [event(f"e{n}", rng.randrange(60)) for n in range(300)]
+    for first in range(0, 300, 10):
+        hub.publish(*events[first : first + 10])
+    wanted = [one["eventId"] for one in sorted(events, key=lambda one: (one["ts"], one["eventId"]))]
+    page = hub.replay(limit=37)
+    seen = ids(page)
+    while page.has_more:
+        page = hub.replay(watermark=page.watermark, limit=37)
+        seen += ids(page)
+    assert seen == wanted
+
+
+def test_r6_a_page_in_time_order_is_cut_by_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay_module, "PAGE_BYTES", 1_000)
+    hub = Hub()
+    for n in range(12):
+        hub.publish(event(f"e{n:02}", 11 - n, payload={"callId": "x" * (2_000 if n == 5 else 200)}))
+    page, seen = hub.replay(), list[str]()
+    for _ in range(12):
+        assert page.events
+        seen += ids(page)
+        if not page.has_more:
+            break
+        page = hub.replay(watermark=page.watermark)
+    assert seen == [f"e{n:02}" for n in reversed(range(12))]
+
+
+def test_r6_history_that_a_dying_pruner_took_is_named_too() -> None:
+    """Pages are emptied before the floor is raised."""
+    hub = Hub()
+    hub.publish(*(event(f"e{n}", n) for n in range(3)))
+    hub.publish(*(event(f"e{n}", n) for n in range(3, 6)))
+    Prune(hub.log, hub.state, ())(SESSION, 3)
+    hub.state.floors.clear()
+    for page in (hub.replay(after_sequence=0), hub.replay(after_sequence=1), hub.replay()):
+        assert (ids(page), page.pruned_through) == (["e3", "e4", "e5"], 3)
+    assert hub.replay(after_sequence=3).pruned_through is None
 
 
 def test_r4_counters_are_right_whoever_counts() -> None:
@@ -274,8 +325,9 @@ def test_any_order_of_publishes_duplicates_and_retries_gives_the_same_transcript
         sent = sent[count:]
         if rng.random() < 0.3:
             hub.transcript()
-    lines, through = hub.transcript()
-    assert through == len(events)
+    answer = hub.transcript()
+    lines = answer.utterances
+    assert answer.sequence == len(events)
     assert [one["sequence"] for one in hub.replay(after_sequence=0, limit=500).events] == list(
         range(1, len(events) + 1)
     )

@@ -94,13 +94,13 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     "ReplayFunction": {
         "ReplayLogs.Arn": WRITE_LOGS,
         "LogTable.Arn": dynamodb("Query"),
-        "StateTable.Arn": dynamodb("Query", "GetItem", "PutItem", "UpdateItem"),
+        "StateTable.Arn": dynamodb("Query", "GetItem", "PutItem", "UpdateItem", "DeleteItem"),
         "TokenSecret.Id": READ_SECRET,
     },
     "PollFunction": {
         "PollLogs.Arn": WRITE_LOGS,
         "LogTable.Arn": dynamodb("Query"),
-        "StateTable.Arn": dynamodb("Query", "GetItem", "PutItem"),
+        "StateTable.Arn": dynamodb("Query", "GetItem", "PutItem", "DeleteItem"),
         "TokenSecret.Id": READ_SECRET,
         "StreamSecret.Id": READ_SECRET,
     },
@@ -319,7 +319,7 @@ def test_a_job_may_do_exactly_what_it_needs() -> None:
         "ArchiveBucket ledger/": write,
         "ArchiveBucket retention/": write,
         "LogTable.Arn": dynamodb("Query", "PutItem"),
-        "StateTable.Arn": dynamodb("Query", "GetItem", "UpdateItem"),
+        "StateTable.Arn": dynamodb("Query", "GetItem", "UpdateItem", "PutItem", "DeleteItem"),
         "DeliveryTable.Arn": dynamodb("Query", "GetItem", "BatchGetItem"),
     }
 
@@ -336,7 +336,14 @@ def job_rights(job: str) -> Mapping[str, set[str]]:
 
 
 @pytest.mark.parametrize(
-    ("role", "sid", "keys"), [("Archive", "Reserve", "archive#*"), ("Retention", "KeepRules", "retention#*")]
+    ("role", "sid", "keys"),
+    [
+        ("Archive", "Reserve", "archive#*"),
+        ("Retention", "KeepRules", "retention#*"),
+        ("Replay", "ReplaceTranscripts", "transcript#*"),
+        ("Poll", "ReplaceStatus", "status#*"),
+        ("Retain", "KeepTranscripts", "transcript#*"),
+    ],
 )
 def test_a_row_of_the_state_is_written_by_those_it_belongs_to(role: str, sid: str, keys: str) -> None:
     (statement,) = (one for one in statements(f"{role}Role") if one["Sid"] == sid)
@@ -377,13 +384,17 @@ def test_nobody_may_delete_from_a_table_of_facts_or_of_raw_values(table: str) ->
     assert not [action for _, action in granted_on(f"{table}.Arn") if "Delete" in action]
 
 
-def test_only_those_who_see_a_marker_change_through_delete_from_the_state() -> None:
-    """M5: what is still to be done for a marker is noted there, and struck out once it is done."""
+def test_whoever_deletes_from_the_state_deletes_only_what_is_its_own() -> None:
+    """M5: what is still to be done for a marker is noted there, and struck out once it is done.
+
+    R8, T11: the pieces of a projection are removed when another one is stored.
+    """
+    rows = {"Markers": "intents#*", "Settle": "intents#*", "Replay": "transcript#*", "Poll": "status#*"}
     deleting = {(function, action) for function, action in granted_on("StateTable.Arn") if "Delete" in action}
-    assert deleting == {(function, "dynamodb:DeleteItem") for function in ("MarkersFunction", "SettleFunction")}
-    for role in ("MarkersRole", "SettleRole"):
-        (statement,) = (one for one in statements(role) if "dynamodb:DeleteItem" in one["Action"])
-        assert statement["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["intents#*"]}}
+    assert deleting == {(f"{name}Function", "dynamodb:DeleteItem") for name in rows}
+    for name, keys in rows.items():
+        (statement,) = (one for one in statements(f"{name}Role") if "dynamodb:DeleteItem" in one["Action"])
+        assert statement["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [keys]}}
 
 
 def test_who_keeps_raw_values_cannot_read_them_and_who_reads_them_cannot_keep_any() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from millrace.ledger import wiring as core
 from millrace.runtime.settings import setting
@@ -23,6 +23,13 @@ def record_catalog() -> RecordCatalog:
     from millrace.lake.application.record_catalog import RecordCatalog
 
     return RecordCatalog(core.commit())
+
+
+def read_catalog_protobuf(body: bytes) -> dict[str, Any]:
+    """Only who sends protobuf waits for its library."""
+    from millrace.lake.adapters.catalog_proto import event_of
+
+    return event_of(body)
 
 
 @cache

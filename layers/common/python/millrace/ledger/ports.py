@@ -110,14 +110,21 @@ class Projection:
 
     through: int
     state: Mapping[str, Any]
+    lost_through: int = 0
+    """The last position whose body was pruned before it could be folded; 0 if none was."""
+    edition: str = field(default="", compare=False)
+    """Which stored one this is, as `load` found it."""
 
 
 class Projections(Protocol):
     def load(self, ledger: Ledger) -> Projection:
-        """The stored projection, or an empty one through 0."""
+        """The stored projection, strongly consistent, or an empty one through 0."""
 
-    def store(self, ledger: Ledger, projection: Projection, before: int) -> None:
-        """Keep it if the stored one is still through `before`; else, or if it is too large to keep, do nothing."""
+    def store(self, ledger: Ledger, projection: Projection, over: Projection) -> bool:
+        """Keep it, whatever its size, if the stored one is still `over` as it was loaded; else change nothing.
+
+        True: it is kept, and stays until another is stored over it, whenever this process or another one dies.
+        """
 
 
 class KeyRing(Protocol):

@@ -50,6 +50,11 @@ def nonce() -> bytes:
     return os.urandom(12)
 
 
+def new_edition() -> str:
+    """Names a stored projection."""
+    return os.urandom(12).hex()
+
+
 @cache
 def dynamodb() -> DynamoDBClient:
     from millrace.runtime.clients import dynamodb_client

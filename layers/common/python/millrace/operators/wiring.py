@@ -25,6 +25,9 @@ from millrace.ledger.adapters.dynamodb.state import DynamoState
 from millrace.ledger.adapters.threads import Threads
 from millrace.ledger.application.heads import Heads
 from millrace.ledger.domain.names import Ledger
+from millrace.realtime.adapters.dynamodb import DynamoRealtime
+from millrace.realtime.application.fold_transcripts import FoldTranscripts
+from millrace.realtime.application.replay import Replay
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -58,12 +61,11 @@ class Hub:
 
     def prune(self, may_go_on: Callable[[], bool] = _no_hurry) -> PruneRanges:
         """What `glue_jobs/retain` is given: bodies at these positions out of this ledger's log."""
-        return PruneRanges(self.log, self.state, may_go_on)
+        return PruneRanges(self.log, self.state, may_go_on, self._keep)
 
     def retain(self, may_go_on: Callable[[], bool] = _no_hurry) -> RetainEvents:
         holders = {
-            "transcripts": self._projected("transcript", "realtime"),
-            "status": self._projected("status", "streams"),
+            "status": self._status,
             "targets": self._needed_by_targets(),
         }
         return RetainEvents(
@@ -80,16 +82,22 @@ class Hub:
             may_go_on,
         )
 
-    def _projected(self, kind: str, contract: str) -> Holder:
-        """A projection that was once made must not lose what it has not folded yet; where there is none, none waits."""
-        projections = DynamoProjections(self.dynamodb, self.state_table, kind)
+    def _keep(self, ledger: Ledger, through: int) -> int:
+        """R8: the transcript of a session is stored before its events go, whether anybody ever asked for it or not."""
+        if ledger.contract != "realtime":
+            return through
+        checkpoints = DynamoRealtime(self.dynamodb, self.state_table, self.together)
+        replay = Replay(self.log, self.state, checkpoints, Heads(now_ms), self.together)
+        return FoldTranscripts(replay, self._projections("transcript")).keep(ledger, through)
 
-        def held(ledger: Ledger) -> int | None:
-            if ledger.contract != contract:
-                return None
-            return projections.load(ledger).through or None
+    def _status(self, ledger: Ledger) -> int | None:
+        """A status that was once made must not lose what it has not folded yet; where there is none, none waits."""
+        if ledger.contract != "streams":
+            return None
+        return self._projections("status").load(ledger).through or None
 
-        return held
+    def _projections(self, kind: str) -> DynamoProjections:
+        return DynamoProjections(self.dynamodb, self.state_table, kind, lambda: os.urandom(12).hex())
 
     def _needed_by_targets(self) -> Holder:
         """The lowest position that any target still has to be sent, paused ones too."""

@@ -56,9 +56,11 @@ def replay() -> Replay:
 @cache
 def transcripts() -> Transcripts:
     from millrace.ledger.adapters.dynamodb.projections import DynamoProjections
+    from millrace.realtime.application.fold_transcripts import FoldTranscripts
     from millrace.realtime.application.transcripts import Transcripts
 
-    return Transcripts(replay(), DynamoProjections(core.dynamodb(), setting("STATE_TABLE"), "transcript"))
+    stored = DynamoProjections(core.dynamodb(), setting("STATE_TABLE"), "transcript", core.new_edition)
+    return Transcripts(FoldTranscripts(replay(), stored))
 
 
 @cache

@@ -88,8 +88,7 @@ class Request:
     def json(self) -> Any:
         """The body as strict JSON; size and type are checked first."""
         self.require_json()
-        if self.header("content-encoding").strip().lower() not in ("", "identity"):
-            raise BadRequest("Send the body without a content encoding.", field="content-encoding")
+        self.require_no_encoding()
         return strict_json.parse(self.body(), MAX_BODY_BYTES)
 
     def require_json(self) -> None:
@@ -100,6 +99,10 @@ class Request:
             raise BadRequest("Send the body as application/json.", field="content-type", value_class=value_class)
         if parameters.replace(" ", "").replace('"', "") not in ("", "charset=utf-8", "charset=utf8"):
             raise BadRequest("Send the body in UTF-8.", field="content-type", value_class="another charset")
+
+    def require_no_encoding(self) -> None:
+        if self.header("content-encoding").strip().lower() not in ("", "identity"):
+            raise BadRequest("Send the body without a content encoding.", field="content-encoding")
 
     @property
     def is_binary(self) -> bool:

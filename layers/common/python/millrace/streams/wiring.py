@@ -146,7 +146,7 @@ def runtime_status() -> RuntimeStatus:
     from millrace.ledger.adapters.dynamodb.projections import DynamoProjections
     from millrace.streams.application.runtime_status import RuntimeStatus
 
-    projections = DynamoProjections(core.dynamodb(), setting("STATE_TABLE"), "status")
+    projections = DynamoProjections(core.dynamodb(), setting("STATE_TABLE"), "status", core.new_edition)
     return RuntimeStatus(core.log(), core.state(), projections, runtimes(), core.heads(), core.together(), core.now_ms)
 
 

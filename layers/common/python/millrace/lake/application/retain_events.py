@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
@@ -38,6 +38,10 @@ def consumers_of(ledger: Ledger, indexed: Collection[str] = INDEXED) -> tuple[st
     return (*always, INDEX_CONSUMER) if ledger.contract in indexed else always
 
 
+def _needs_nothing(_ledger: Ledger, through: int) -> int:
+    return through
+
+
 @dataclass(frozen=True, slots=True)
 class PruneRanges:
     """Take the bodies at given positions out of a ledger; what its consumers have not read stays nevertheless."""
@@ -45,6 +49,9 @@ class PruneRanges:
     log: Log
     state: State
     may_go_on: Callable[[], bool]
+    keep: Callable[[Ledger, int], int] = _needs_nothing
+    """Stores what must outlive the events up to a position, and answers up to which one it is stored. Nothing above
+    that goes."""
 
     def __call__(self, ledger: str, goes: Ranges) -> Pruned:
         """Not complete when time ran out or a consumer is behind: the same call again goes on."""
@@ -54,7 +61,11 @@ class PruneRanges:
         def may_go(event: Event) -> bool:
             return event.position in goes
 
-        return prune(of, goes.last, may_go) if goes else Pruned(0, complete=True)
+        if not goes:
+            return Pruned(0, complete=True)
+        kept = self.keep(of, goes.last)
+        pruned = prune(of, min(goes.last, kept), may_go)
+        return replace(pruned, complete=pruned.complete and kept >= goes.last)
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from millrace.ledger.domain.canonical import canonical, digest
 from millrace.ledger.domain.errors import BadRequest, TooLarge
 from millrace.ledger.domain.instants import instant
 from millrace.ledger.domain.kinds import Errors, kind_of
+from millrace.ledger.domain.naming import is_blank
 from millrace.ledger.domain.page import Draft
 
 MAX_TEXT_BYTES = 1_024
@@ -131,7 +132,7 @@ def is_text(value: Any) -> bool:
 def _refused_at_the_door(event: Mapping[str, Any], made: Collection[str]) -> Iterator[dict[str, str]]:
     for field in (*REQUIRED_TEXTS, "trace_id"):
         text = "" if field in made else event.get(field) or ""
-        if text and not text.strip():
+        if text and is_blank(text):
             yield _error(field, "must not be blank")
         elif len(text.encode()) > MAX_TEXT_BYTES:
             yield _error(field, f"must be at most {MAX_TEXT_BYTES} bytes of UTF-8")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any
 
@@ -134,13 +134,18 @@ def in_turn(calls: Sequence[Callable[[], Any]]) -> list[Any]:
 @dataclass(slots=True)
 class MemoryProjections:
     projections: dict[str, Projection] = field(default_factory=dict)
+    editions: int = 0
     lock: Lock = field(default_factory=Lock)
 
     def load(self, ledger: Ledger) -> Projection:
         with self.lock:
             return self.projections.get(ledger.name, Projection(0, {}))
 
-    def store(self, ledger: Ledger, projection: Projection, before: int) -> None:
+    def store(self, ledger: Ledger, projection: Projection, over: Projection) -> bool:
         with self.lock:
-            if self.projections.get(ledger.name, Projection(before, {})).through == before:
-                self.projections[ledger.name] = projection
+            stored = self.projections.get(ledger.name, Projection(0, {}))
+            if stored.edition != over.edition:
+                return False
+            self.editions += 1
+            self.projections[ledger.name] = replace(projection, edition=str(self.editions))
+            return True

@@ -5,6 +5,8 @@ Only what makes something new asks here. What was stored under another name is r
 
 from __future__ import annotations
 
+import re
+
 from millrace.ledger.domain.errors import BadRequest
 
 MAX_NAME_BYTES = 128
@@ -14,9 +16,21 @@ NAME = f"1 to {MAX_NAME_BYTES} bytes of printable characters, without / ? # %"
 """The rule in one phrase."""
 
 
+WHITE_SPACE = r"\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+"""What Unicode calls white space, and U+FEFF, which shows as nothing either; as a class of a regular expression."""
+NOT_BLANK = f"[^{WHITE_SPACE}]"
+"""A pattern that a text has if it is not blank, for JSON Schemas."""
+_NOT_BLANK = re.compile(NOT_BLANK)
+
+
+def is_blank(text: str) -> bool:
+    """Whether it is empty, or white space alone."""
+    return _NOT_BLANK.search(text) is None
+
+
 def name_problem(name: str) -> str | None:
     """Why nothing new may have this name; None if it may."""
-    if not name.strip():
+    if is_blank(name):
         return "must not be blank"
     if not name.isprintable():
         return "must be printable: no control characters, no lone surrogates, no code points without a character"

@@ -17,6 +17,7 @@ from millrace.ledger.ports import Together
 from millrace.realtime.domain.verdict import Valid
 
 MAX_EVENT_BYTES = 96 * 1024
+TOO_LARGE = "too_large"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Publish:
             if not identity.reaches(session_partition(session)):
                 results[number] = Published(problem="forbidden")
             elif draft.weight > min(MAX_EVENT_BYTES, MAX_PAGE_BYTES):
-                results[number] = Published(problem="too_large")
+                results[number] = Published(problem=TOO_LARGE)
             elif first_use.setdefault(id_, (session, draft.digest)) != (session, draft.digest):
                 results[number] = Published(problem="conflict")
             else:

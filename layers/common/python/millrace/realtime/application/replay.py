@@ -15,20 +15,17 @@ from typing import Any
 from millrace.ledger.application.heads import Heads, newest
 from millrace.ledger.application.read_log import ReadLog
 from millrace.ledger.domain.access import Identity
-from millrace.ledger.domain.canonical import escaped_bytes
-from millrace.ledger.domain.errors import BadRequest
 from millrace.ledger.domain.instants import instant
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.domain.page import Event
 from millrace.ledger.ports import Log, State, Together
 from millrace.realtime.domain.session_access import readable_session
+from millrace.realtime.domain.time_order import FirstAfter, PassedBy, size_of
 from millrace.realtime.ports import Checkpoints, Watermark
 
-MAX_SORTED = 20_000
-"""Events a session may have to be replayed in time order; above that, by sequence."""
 PAGE_BYTES = 4 * 1024 * 1024
 MAX_READ_BYTES = 32 * 1024 * 1024
-"""Of bodies that one request may hold in memory."""
+"""Of bodies that are held in memory at once, about."""
 BATCH = 1_000
 
 
@@ -49,6 +46,17 @@ class ReplayPage:
     watermark: Watermark | None
     pruned_through: int | None = None
     late: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """The retained events after a position, up to `reached`. `gone`: the last position there that was pruned, or 0."""
+
+    events: list[Mapping[str, Any]]
+    reached: int
+    floor: int
+    head: int
+    gone: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,73 +81,68 @@ class Replay:
                 return self._by_sequence(session, watermark.sequence, asked.limit, watermark)
         return self._by_time(session, watermark, asked.limit)
 
-    def after(self, session: Ledger, sequence: int) -> tuple[list[Mapping[str, Any]], int, int]:
-        """What is retained after a sequence, as much as one request may hold; how far it was read; and the head."""
-        floor, head = self._bounds(session)
-        events, reached = self._read(session, max(sequence, floor - 1), head, BATCH, whole=True)
-        return events, reached, head
+    def after(self, session: Ledger, sequence: int) -> Stretch:
+        """What is retained after a sequence, as much as one request may hold."""
+        floor, head = self.bounds(session)
+        read = self._read(session, sequence, floor, head, BATCH, whole=True)
+        return replace(read, gone=max(read.gone, floor - 1 if sequence < floor - 1 else 0))
 
     def _by_sequence(self, session: Ledger, after: int, limit: int, at: Watermark | None) -> ReplayPage:
-        floor, head = self._bounds(session)
-        start = max(after, floor - 1)
-        events, reached = self._read(session, start, head, limit)
-        kept = _fit(events, limit)
-        if len(kept) < len(events):
-            reached = kept[-1]["sequence"]
+        floor, head = self.bounds(session)
+        read = self._read(session, after, floor, head, limit)
+        kept = _fit(read.events, limit)
+        reached = read.reached if len(kept) == len(read.events) else kept[-1]["sequence"]
         last = _watermark(kept[-1]) if kept else at
-        pruned = floor - 1 if after < floor - 1 else None
-        return ReplayPage(kept, reached < head, last, pruned)
+        # Pages are emptied before the floor is raised, and a pruner may die in between.
+        pruned = max(floor - 1 if after < floor - 1 else 0, read.gone if read.gone <= reached else 0)
+        return ReplayPage(kept, reached < head, last, pruned or None)
 
     def _by_time(self, session: Ledger, after: Watermark | None, limit: int) -> ReplayPage:
-        floor, head = self._bounds(session)
-        if head - floor >= MAX_SORTED:
-            raise _too_long()
-        events, reached = self._read(session, floor - 1, head, MAX_SORTED, whole=True)
-        if reached < head:
-            raise _too_long()
+        floor, head = self.bounds(session)
         place = None if after is None else (after.instant, after.event_id)
-        newer = sorted((e for e in events if place is None or _order(e) > place), key=_order)
-        kept = _fit(newer, limit)
-        pruned = floor - 1 if floor > 1 else None
-        more, late = len(kept) < len(newer), _late(events, after)
+        first, at, pruned = FirstAfter(place, limit, PAGE_BYTES), floor - 1, floor - 1
+        passed = None if place is None else PassedBy(place)
+        while at < head:
+            read = self._read(session, at, floor, head, BATCH, whole=True)
+            for event in read.events:
+                first.add(event)
+                if passed is not None:
+                    passed.add(event)
+            at, pruned = read.reached, max(pruned, read.gone)
+        kept, late = first.events, {} if passed is None else passed.as_json()
         last = _watermark(kept[-1]) if kept else after
         if last is not None:
             # A place in time is a place in the log only when nothing before it is left to read.
-            last = replace(last, sequence=None if more or late else head)
-        return ReplayPage(kept, more, last, pruned, late)
+            last = replace(last, sequence=None if first.has_more or late else head)
+        return ReplayPage(kept, first.has_more, last, pruned or None, late)
 
-    def _bounds(self, session: Ledger) -> tuple[int, int]:
+    def bounds(self, session: Ledger) -> tuple[int, int]:
+        """The floor and the head."""
         marks = self.state.marks(session)
         return marks.floor, newest(self.log, self.heads, session, marks.hint)
 
-    def _read(
-        self, session: Ledger, after: int, head: int, want: int, *, whole: bool = False
-    ) -> tuple[list[Mapping[str, Any]], int]:
-        """Retained events after a position, and how far they reach."""
-        at, events, size = after, list[Mapping[str, Any]](), 0
-        for pages in ReadLog(self.log, self.together).batches(session, after, head, min(want, BATCH)):
+    def _read(self, session: Ledger, after: int, floor: int, head: int, want: int, *, whole: bool = False) -> Stretch:
+        at, gone, events, size = max(after, floor - 1), 0, list[Mapping[str, Any]](), 0
+        for pages in ReadLog(self.log, self.together).batches(session, at, head, min(want, BATCH)):
             for page in pages:
-                size += sum(len(record.body or b"") for record in page.records)
-                events += [with_sequence(e) for e in page.events() if at < e.position <= head and e.record.body]
+                for event in page.events():
+                    if not at < event.position <= head:
+                        continue
+                    if event.record.body is None:
+                        gone = event.position
+                    else:
+                        size += len(event.record.body)
+                        events.append(with_sequence(event))
                 at = max(at, min(page.end, head))
             if size > MAX_READ_BYTES or not (whole or len(events) < want):
                 break
-        return events, at
-
-
-def _too_long() -> BadRequest:
-    rule = f"A session of more than {MAX_SORTED} events or 32 MiB is replayed by sequence: send afterSequence."
-    return BadRequest(rule, field="afterSequence")
+        return Stretch(events, at, floor, head, gone)
 
 
 def with_sequence(event: Event) -> Mapping[str, Any]:
     content: dict[str, Any] = json.loads(event.record.body or b"{}")
     content["sequence"] = event.position
     return content
-
-
-def _order(event: Mapping[str, Any]) -> tuple[int, str]:
-    return instant(event["ts"]), event["eventId"]
 
 
 def _watermark(event: Mapping[str, Any]) -> Watermark:
@@ -149,19 +152,8 @@ def _watermark(event: Mapping[str, Any]) -> Watermark:
 def _fit(events: list[Mapping[str, Any]], limit: int) -> list[Mapping[str, Any]]:
     kept, size = list[Mapping[str, Any]](), 0
     for event in events[:limit]:
-        size += escaped_bytes(json.dumps(event, ensure_ascii=False).encode())
+        size += size_of(event)
         if kept and size > PAGE_BYTES:
             break
         kept.append(event)
     return kept
-
-
-def _late(events: list[Mapping[str, Any]], after: Watermark | None) -> Mapping[str, int]:
-    """Events older than the watermark that were committed after the watermark's own event."""
-    if after is None:
-        return {}
-    own = next((e["sequence"] for e in events if e["eventId"] == after.event_id), None)
-    if own is None:
-        return {}
-    late = [e for e in events if e["sequence"] > own and _order(e) < (after.instant, after.event_id)]
-    return {"count": len(late), "afterSequence": own} if late else {}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.errors import Unavailable
 from millrace.realtime.application.count_events import DEDUPED, INVALID
-from millrace.realtime.application.publish import Publish, Published
+from millrace.realtime.application.publish import TOO_LARGE, Publish, Published
 from millrace.realtime.domain.verdict import Invalid, Valid
 from millrace.realtime.ports import Counters
 
@@ -22,7 +22,8 @@ class TakenEvents:
 
     @property
     def invalid(self) -> int:
-        return sum(isinstance(result, Invalid) for result in self.results)
+        """Those that break a rule, and those over the limit of size."""
+        return sum(isinstance(result, Invalid) or result.problem == TOO_LARGE for result in self.results)
 
     @property
     def deduped(self) -> int:

@@ -1,61 +1,62 @@
-"""Transcripts: a session's best text per utterance, from a stored projection brought up to the head on each read."""
+"""Transcripts: a session's best text per utterance, from a stored projection that each read brings up to the head."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Any
 
 from millrace.ledger.domain.access import OPERATOR, Identity
-from millrace.ledger.domain.names import Ledger
-from millrace.ledger.ports import Projection, Projections
-from millrace.realtime.application.replay import Replay
+from millrace.realtime.application.fold_transcripts import FoldTranscripts
+from millrace.realtime.application.replay import PAGE_BYTES
 from millrace.realtime.domain.session_access import readable_session
-from millrace.realtime.domain.transcript import Transcript, lines, merge
+from millrace.realtime.domain.time_order import size_of
+from millrace.realtime.domain.transcript import lines, place
 
-STORE_AFTER = 20
-"""New events since the stored projection, or a tenth of what it covers, make storing it again worth the write."""
+Place = tuple[int, str]
+"""Of an utterance in its transcript: `startMs` and `utteranceId`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionTranscript:
+    """Utterances in order, as many as an answer may hold; with `has_more` the rest follows the last of them.
+
+    `pruned_through`: events up to there are gone from the log, and their text is here nevertheless. Not `complete`:
+    some of them went before their text was kept, up to that position at most.
+    """
+
+    utterances: list[dict[str, Any]]
+    sequence: int
+    has_more: bool
+    pruned_through: int | None
+    complete: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Transcripts:
-    replay: Replay
-    projections: Projections
+    fold: FoldTranscripts
+    max_bytes: int = PAGE_BYTES
 
     def __call__(
-        self, identity: Identity, session_id: str, *, rebuild: bool = False
-    ) -> tuple[list[dict[str, Any]], int]:
-        """The transcript, and the sequence it is taken at. To rebuild it is an operator's work."""
+        self, identity: Identity, session_id: str, after: Place | None = None, *, rebuild: bool = False
+    ) -> SessionTranscript:
+        """The transcript as of the head. To rebuild it is an operator's work."""
         session = readable_session(identity, session_id)
         if rebuild:
             identity.require(OPERATOR)
-        return self.of_session(session, rebuild=rebuild)
-
-    def of_session(self, session: Ledger, *, rebuild: bool = False) -> tuple[list[dict[str, Any]], int]:
-        """The transcript, and the sequence it is taken at. Progress is stored on the way, so a long one gets done.
-
-        `rebuild` reads the whole log again; what was pruned from it is kept from the stored projection.
-        """
-        stored = self.projections.load(session)
-        pruned = self.replay.state.marks(session).floor > 1
-        base = Projection(0, {}) if rebuild and not pruned else stored
-        transcript: Transcript = {utterance: dict(event) for utterance, event in base.state.items()}
-        at, kept = 0 if rebuild else stored.through, stored.through
-        while True:
-            events, at, head = self.replay.after(session, at)
-            for event in events:
-                merge(transcript, _needed(event))
-            through, done = max(at, base.through), at >= head
-            if through - kept >= max(STORE_AFTER, kept // 10) or (rebuild and done):
-                self.projections.store(session, Projection(through, transcript), kept)
-                kept = through
-            if done:
-                return lines(transcript), through
-
-
-def _needed(event: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a transcript keeps of an event; other payload fields are not its business."""
-    if not event["type"].startswith("transcript."):
-        return event
-    payload = {key: event["payload"].get(key) for key in ("utteranceId", "speaker", "text", "startMs", "endMs")}
-    return {key: event[key] for key in ("eventId", "ts", "type", "sequence")} | {"payload": payload}
+        folded = self.fold(session, rebuild=rebuild)
+        told = lines(folded.transcript)
+        rest = told if after is None else told[bisect_right(told, after, key=place) :]
+        kept, size = 0, 0
+        for line in rest:
+            size += size_of(line)
+            if kept and size > self.max_bytes:
+                break
+            kept += 1
+        return SessionTranscript(
+            rest[:kept],
+            folded.through,
+            kept < len(rest),
+            folded.pruned_through or None,
+            complete=not folded.lost_through,
+        )

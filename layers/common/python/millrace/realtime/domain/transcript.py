@@ -39,8 +39,12 @@ def merge(transcript: Transcript, event: Event) -> Transcript:
 
 def lines(transcript: Transcript) -> list[dict[str, Any]]:
     """The transcript as it is read: by `startMs`, then `utteranceId`."""
-    rows = [line(event) for event in transcript.values()]
-    return sorted(rows, key=lambda one: (one["startMs"], one["utteranceId"]))
+    return sorted((line(event) for event in transcript.values()), key=place)
+
+
+def place(line: Mapping[str, Any]) -> tuple[int, str]:
+    """By what the lines of a transcript are ordered."""
+    return line["startMs"], line["utteranceId"]
 
 
 def materialise(events: Iterable[Event]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""How the realtime contract answers: `{ok, …}` bodies, and its own form of errors (R3, R5, R6)."""
+"""How the realtime contract answers: `{ok, …}` bodies, and its own form of errors (R3, R5, R6, R8)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from millrace.ledger.domain.errors import BadRequest, MillraceError, TooLarge
 from millrace.realtime.application.publish import Published
 from millrace.realtime.application.replay import ReplayPage
+from millrace.realtime.application.transcripts import SessionTranscript
 from millrace.realtime.ports import Watermark
 from millrace.runtime.http import Response, refusal, to_json
 
@@ -35,12 +36,16 @@ def refuse(error: MillraceError, code: str = INVALID) -> Response:
     """A malformed request in this contract's words; authorisation and storage errors as everywhere else."""
     if not isinstance(error, (BadRequest, TooLarge)):
         return refusal(error)
-    field = str(error.details.get("field", ""))
-    problem = {"pointer": "" if field in ("", "body") else f"/{field}", "message": error.message}
-    body = {**invalid([problem]), "code": code, "message": error.message, "details": dict(error.details)}
+    body = {**invalid([problem_of(error)]), "code": code, "message": error.message, "details": dict(error.details)}
     if isinstance(error, TooLarge):
         body["code"] = "EVENT_TOO_LARGE"
     return Response(to_json(body), error.status)
+
+
+def problem_of(error: MillraceError) -> dict[str, str]:
+    """What is wrong with a request as a whole, as one error of an event."""
+    field = str(error.details.get("field", ""))
+    return {"pointer": "" if field in ("", "body") else f"/{field}", "message": error.message}
 
 
 def published(result: Published) -> tuple[int, dict[str, Any]]:
@@ -62,6 +67,20 @@ def replayed(session_id: str, page: ReplayPage) -> str:
         body["prunedThrough"] = page.pruned_through
     if page.late:
         body["late"] = page.late
+    return to_json(body)
+
+
+def transcribed(session_id: str, told: SessionTranscript) -> str:
+    body: dict[str, Any] = {
+        "ok": True,
+        "sessionId": session_id,
+        "sequence": told.sequence,
+        "utterances": told.utterances,
+        "hasMore": told.has_more,
+        "complete": told.complete,
+    }
+    if told.pruned_through is not None:
+        body["prunedThrough"] = told.pruned_through
     return to_json(body)
 
 

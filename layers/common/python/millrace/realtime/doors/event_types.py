@@ -9,9 +9,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
 
 from millrace.realtime.doors.fields import Count, DateTime, Figure, Number, Text
 from millrace.realtime.doors.payload import Payload
+
+NOT_NULL: JsonDict = {"not": {"type": "null"}}
 
 
 class CallStarted(Payload, of="call.started"):
@@ -172,21 +175,28 @@ class SafetyApproved(Payload, of="safety.approved"):
 
 
 class BillingUsageRecorded(Payload, of="billing.usage.recorded"):
-    """What a meter counted: `billableSeconds`, or `quantity` with its `unit`. One that is sent must be right."""
+    """What a meter counted: `billableSeconds`, or `quantity` with its `unit`. One that is sent must be right; null is
+    the same as not sent."""
 
     model_config = ConfigDict(
-        json_schema_extra={"anyOf": [{"required": ["billableSeconds"]}, {"required": ["quantity", "unit"]}]}
+        json_schema_extra={
+            "anyOf": [
+                {"required": ["billableSeconds"], "properties": {"billableSeconds": NOT_NULL}},
+                {"required": ["quantity", "unit"], "properties": {"quantity": NOT_NULL, "unit": NOT_NULL}},
+            ]
+        }
     )
 
     meter_id: Text
-    billable_seconds: Count = Field(default_factory=int)
-    quantity: Count = Field(default_factory=int)
-    unit: Literal["seconds", "count"] = Field(default_factory=lambda: "count")
+    billable_seconds: Count | None = Field(default_factory=int)
+    quantity: Count | None = Field(default_factory=int)
+    unit: Literal["seconds", "count"] | None = Field(default_factory=lambda: "count")
 
     @classmethod
     def problems(cls, payload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield from super().problems(payload)
-        if "billableSeconds" not in payload and not {"quantity", "unit"} <= payload.keys():
+        sent = {name for name, value in payload.items() if value is not None}
+        if "billableSeconds" not in sent and not {"quantity", "unit"} <= sent:
             yield "", "needs billableSeconds, or quantity with unit"
 
 
@@ -200,7 +210,8 @@ class BillingAdjustmentCreated(Payload, of="billing.adjustment.created"):
 
 
 class UsageTick(BillingUsageRecorded, of="usage.tick"):
-    """What a meter counted: `billableSeconds`, or `quantity` with its `unit`. One that is sent must be right."""
+    """What a meter counted: `billableSeconds`, or `quantity` with its `unit`. One that is sent must be right; null is
+    the same as not sent."""
 
 
 class UsageWarning(Payload, of="usage.warning"):

@@ -11,8 +11,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from millrace.ledger.domain.instants import DATE_TIME, moment
 from millrace.ledger.domain.kinds import kind_of
-
-NOT_BLANK = r"\S"
+from millrace.ledger.domain.naming import NOT_BLANK, is_blank
 
 _SAID: Mapping[str, str] = {
     "missing": "is required",
@@ -41,7 +40,7 @@ def _wrong(kind: str) -> PydanticCustomError:
 
 
 def _not_blank(text: str) -> str:
-    if not text or text.isspace():
+    if is_blank(text):
         raise _wrong("blank")
     return text
 

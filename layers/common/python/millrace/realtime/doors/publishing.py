@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from millrace.ledger.domain.errors import Forbidden
+from millrace.ledger.domain.errors import BadRequest, Forbidden, TooLarge
 from millrace.ledger.domain.metrics import Metric
-from millrace.realtime.application.publish import Published
-from millrace.realtime.doors.answers import invalid, published
+from millrace.realtime.application.publish import TOO_LARGE, Published
+from millrace.realtime.domain.verdict import Invalid
+from millrace.realtime.doors.answers import PROBLEMS, invalid, problem_of, published
 from millrace.realtime.doors.validate import validate
 from millrace.runtime import observe
 from millrace.runtime.http import Request, Response, to_json
@@ -21,10 +22,14 @@ MAX_SHOWN = 256
 
 def publish(take: TakeEvents, request: Request) -> Response:
     identity = request.identity()
-    sent, is_batch = events_of(request.json())
+    try:
+        sent, is_batch = events_of(request.json())
+    except (BadRequest, TooLarge) as error:
+        # R3: what cannot be read as events is one invalid event.
+        _observe(take(identity, [Invalid([problem_of(error)])]), request, identity.tenant)
+        raise
     taken = take(identity, [validate(event) for event in sent])
-    _observe(taken, identity.tenant)
-    request.noted.update(emitted=taken.emitted, invalid=taken.invalid, deduped=taken.deduped)
+    _observe(taken, request, identity.tenant)
     answers = [
         published(result) if isinstance(result, Published) else (400, invalid(result.errors))
         for result in taken.results
@@ -44,10 +49,12 @@ def _id_of(event: Any, body: dict[str, Any]) -> dict[str, str]:
     return {"eventId": known[:MAX_SHOWN]} if isinstance(known, str) else {}
 
 
-def _observe(taken: TakenEvents, tenant: str) -> None:
+def _observe(taken: TakenEvents, request: Request, tenant: str) -> None:
+    request.noted.update(emitted=taken.emitted, invalid=taken.invalid, deduped=taken.deduped)
     for result in taken.results:
-        if not isinstance(result, Published):
-            observe.logger().warning("realtime_event_validation_failed", errors=result.errors, tenant=tenant)
+        errors = result.errors if isinstance(result, Invalid) else _too_large(result)
+        if errors:
+            observe.logger().warning("realtime_event_validation_failed", errors=errors, tenant=tenant)
     if not taken.counted:
         observe.logger().warning("realtime_counters_behind", invalid=taken.invalid, deduped=taken.deduped)
     observe.count(
@@ -58,3 +65,7 @@ def _observe(taken: TakenEvents, tenant: str) -> None:
         },
         contract="realtime",
     )
+
+
+def _too_large(result: Published) -> list[dict[str, str]]:
+    return [{"pointer": "", "message": PROBLEMS[TOO_LARGE][2]}] if result.problem == TOO_LARGE else []

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from millrace.realtime.doors.answers import replayed
-from millrace.realtime.doors.requests import checkpoint_of, replay_of
+from millrace.realtime.doors.answers import replayed, transcribed
+from millrace.realtime.doors.requests import checkpoint_of, replay_of, transcript_place_of
 from millrace.runtime.http import Request, Response, to_json
 from millrace.runtime.requests import flag_of
 
@@ -31,10 +31,10 @@ def checkpoint(move: Checkpoint, request: Request) -> Response:
 
 def transcript(transcripts: Transcripts, request: Request) -> Response:
     identity, session_id = request.identity(), request.path("sessionId")
-    request.only_query("rebuild")
+    request.only_query("rebuild", "afterStartMs", "afterUtteranceId")
     rebuild = flag_of("rebuild", request.query("rebuild"))
-    lines, through = transcripts(identity, session_id, rebuild=rebuild)
-    return Response(to_json({"ok": True, "sessionId": session_id, "sequence": through, "utterances": lines}))
+    told = transcripts(identity, session_id, transcript_place_of(request.query), rebuild=rebuild)
+    return Response(transcribed(session_id, told))
 
 
 def metrics(count: RealtimeMetrics, request: Request) -> Response:

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from millrace.ledger.domain.instants import UTC_DATE_TIME
-from millrace.ledger.domain.naming import MAX_NAME_BYTES, NAME
+from millrace.ledger.domain.naming import MAX_NAME_BYTES, NAME, NOT_BLANK
 from millrace.realtime.doors import event_types
-from millrace.realtime.doors.fields import NOT_BLANK
 from millrace.realtime.doors.payload import Payload
 
 MAX_BYTES: Mapping[str, int] = {"eventId": 256, "sessionId": MAX_NAME_BYTES, "type": 256}

@@ -8,13 +8,15 @@ from typing import Any
 from millrace.ledger.domain.errors import BadRequest
 from millrace.ledger.domain.instants import instant
 from millrace.ledger.domain.kinds import kind_of
-from millrace.ledger.domain.naming import MAX_NAME_BYTES
+from millrace.ledger.domain.naming import MAX_NAME_BYTES, is_blank
 from millrace.realtime.application.replay import ReplayRequest
 from millrace.realtime.ports import Watermark
 from millrace.runtime.requests import whole
 
 LIMIT_DEFAULT, LIMIT_MAX = 100, 500
 MAX_SEQUENCE = 2**53 - 1
+MAX_DIGITS = 4_000
+"""Of a `startMs`, which has no largest value; Python reads no longer integers."""
 
 
 def replay_of(query: Callable[[str], str | None]) -> ReplayRequest:
@@ -37,6 +39,19 @@ def replay_of(query: Callable[[str], str | None]) -> ReplayRequest:
     )
 
 
+def transcript_place_of(query: Callable[[str], str | None]) -> tuple[int, str] | None:
+    """The utterance after which to go on reading a transcript; None for its beginning."""
+    start, utterance = query("afterStartMs"), query("afterUtteranceId")
+    if start is None and utterance is None:
+        return None
+    if start is None or utterance is None:
+        missing = "afterStartMs" if start is None else "afterUtteranceId"
+        raise BadRequest("afterStartMs and afterUtteranceId go together.", field=missing)
+    if not (start.isascii() and start.isdigit()) or len(start) > MAX_DIGITS:
+        raise BadRequest("afterStartMs must be an integer from 0, as startMs of an utterance.", field="afterStartMs")
+    return int(start), utterance
+
+
 def checkpoint_of(body: Any) -> tuple[str, Watermark]:
     if not isinstance(body, dict):
         raise BadRequest("A checkpoint is an object.", field="body", value_class=kind_of(body))
@@ -53,7 +68,7 @@ def checkpoint_of(body: Any) -> tuple[str, Watermark]:
 
 
 def _name(field: str, value: Any, max_bytes: int = MAX_NAME_BYTES) -> str:
-    if not isinstance(value, str) or not value.strip() or len(value.encode()) > max_bytes:
+    if not isinstance(value, str) or is_blank(value) or len(value.encode()) > max_bytes:
         rule = f"{field} must be a non-blank string of at most {max_bytes} bytes."
         raise BadRequest(rule, field=field, value_class=kind_of(value))
     return value

@@ -8,7 +8,7 @@ from typing import Any
 
 from millrace.ledger.domain.instants import instant
 from millrace.ledger.domain.kinds import kind_of
-from millrace.ledger.domain.naming import name_problem
+from millrace.ledger.domain.naming import is_blank, name_problem
 from millrace.realtime.domain.verdict import Invalid, Valid
 from millrace.realtime.doors.registry import FAMILIES, MAX_BYTES, TYPES, VERSION, family_of, types_of
 
@@ -62,7 +62,7 @@ Found = Iterator[tuple[str, str]]
 def _text(value: Any, max_bytes: int) -> Found:
     if not isinstance(value, str):
         yield "", f"must be a string, not {kind_of(value)}"
-    elif not value or value.isspace():
+    elif is_blank(value):
         yield "", "must not be blank"
     elif len(value.encode("utf-8", "surrogatepass")) > max_bytes:
         yield "", f"must be at most {max_bytes} bytes of UTF-8"

@@ -57,7 +57,7 @@ class RuntimeStatus:
         knows_less = first > stored.state.get("from_seq_no", first)
         worth_storing = not knows_less if rebuild else at - stored.through >= STORE_AFTER
         if worth_storing:
-            self.projections.store(stream, Projection(at, folded), stored.through)
+            self.projections.store(stream, Projection(at, folded), stored)
         return {
             "stream_id": split_key(stream.name)[3],
             "seq_no": at,

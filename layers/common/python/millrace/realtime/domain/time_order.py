@@ -1,0 +1,80 @@
+"""Time order: of events that come in any order, the first ones after a place in (`ts`, `eventId`) order (R6).
+
+It is fed a whole session and holds one page of it, however long the session is.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import insort
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from millrace.ledger.domain.canonical import escaped_bytes
+from millrace.ledger.domain.instants import instant
+
+Event = Mapping[str, Any]
+Place = tuple[int, str]
+"""An instant in nanoseconds, and an `eventId`."""
+
+
+def place_of(event: Event) -> Place:
+    return instant(event["ts"]), event["eventId"]
+
+
+def size_of(event: Event) -> int:
+    """Bytes that it takes in an answer."""
+    return escaped_bytes(json.dumps(event, ensure_ascii=False).encode())
+
+
+@dataclass(slots=True)
+class FirstAfter:
+    """The first `limit` events after a place, at most `max_bytes` of them, but one at least."""
+
+    after: Place | None
+    limit: int
+    max_bytes: int
+    has_more: bool = False
+    """Whether there are others after those."""
+    _kept: list[tuple[Place, int, Event]] = field(default_factory=list)
+    _bytes: int = 0
+
+    def add(self, event: Event) -> None:
+        place = place_of(event)
+        if self.after is not None and place <= self.after:
+            return
+        if self.has_more and place > self._kept[-1][0]:
+            return
+        size = size_of(event)
+        insort(self._kept, (place, size, event), key=lambda one: one[0])
+        self._bytes += size
+        while len(self._kept) > 1 and (len(self._kept) > self.limit or self._bytes > self.max_bytes):
+            self._bytes -= self._kept.pop()[1]
+            self.has_more = True
+
+    @property
+    def events(self) -> list[Event]:
+        return [event for _, _, event in self._kept]
+
+
+@dataclass(slots=True)
+class PassedBy:
+    """Events before a watermark that were committed after the watermark's own event: time order does not reach them.
+
+    Fed in the order of sequences.
+    """
+
+    at: Place
+    own: int | None = None
+    """The sequence of the watermark's event."""
+    count: int = 0
+
+    def add(self, event: Event) -> None:
+        if self.own is not None and place_of(event) < self.at:
+            self.count += 1
+        elif event["eventId"] == self.at[1]:
+            self.own = event["sequence"]
+
+    def as_json(self) -> Mapping[str, int]:
+        return {"count": self.count, "afterSequence": self.own} if self.own is not None and self.count else {}
