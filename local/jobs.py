@@ -53,7 +53,7 @@ def wheels(folder: Path = BUILD) -> list[Path]:
         wanted.write("\n".join(pinned.values()))
         wanted.flush()
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        where = ["--only-binary=:all:", "--require-hashes", "--dest", str(folder), "--requirement", wanted.name]
+        where = ["--only-binary", ":all:", "--require-hashes", "--dest", str(folder), "--requirement", wanted.name]
         subprocess.run([*pip, *where], check=True)
     return [_wheel(folder, name) for name in pinned]
 
@@ -62,7 +62,7 @@ def pinned_wheels(text: str) -> dict[str, str]:
     """`boto3-1.2.3` → its lines of a compiled requirement file, with the hashes."""
     found = {}
     for name in WHEELS:
-        lines = re.search(rf"^{name}==(\S+) .*(?:\n    --hash.*)+", text, re.MULTILINE)
+        lines = re.search(rf"^{name}==(\S+) .*(?:\n    -+hash.*)+", text, re.MULTILINE)
         if lines is None:
             raise LookupError(f"{name} is not pinned with its hashes in {PINNED.name}")
         found[f"{name.replace('-', '_')}-{lines[1]}"] = lines[0]

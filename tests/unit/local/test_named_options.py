@@ -16,6 +16,7 @@ from local.stack import ROOT
 from millrace_client.commands import cli
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z_-]*")
+ANOTHER = re.compile(r"`millrace ([a-z ]+?) (?=[^a-z])([^`]*)`")
 MAKE = re.compile(r"make ([a-z-]+)((?: [A-Z]+=\S+)*)")
 NOT_ENDING = {"stub"}
 VALUES = {"--payload": "{}", "--kind": "events"}
@@ -58,7 +59,10 @@ def test_the_texts_of_a_command_name_its_own_options(module: str) -> None:
     own = set[str]().union(*(options(command) for command in COMMANDS.values() if module_of(command) == module))
     source = sys.modules[module].__file__
     assert source
-    named = {option for text in texts(Path(source)) for option in OPTION.findall(text)}
+    every = list(texts(Path(source)))
+    for words, rest in [found for text in every for found in ANOTHER.findall(text)]:
+        assert set(OPTION.findall(rest)) <= options(COMMANDS[tuple(words.split())])
+    named = {option for text in every for option in OPTION.findall(ANOTHER.sub("", text))}
     assert named <= own | {"--version"}
 
 

@@ -125,6 +125,7 @@ def test_a_target_is_seen_listed_drained_and_deleted() -> None:
     made = answer("targets", sample("target_put"))
     assert answer("targets", sample("target_get")) == made
     assert answer("targets", sample("target_list")) == {"targets": [made]}
+    assert answer("targets", sample("target_patch")) == {**made, "revision": 2}
     woken()
     assert answer("targets", sample("target_drain")) == {"asked": True}
     assert [wake["scan"] for wake in woken()] == [True]

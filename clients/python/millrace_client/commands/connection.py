@@ -74,7 +74,7 @@ class World:
         resolved = self.resolved(asked)
         url = resolved.resolved_server_url
         if url is None:
-            stack = local_stack.required("name one with --url and --token, or set [sync].server_url")
+            stack = local_stack.required("name one with --url, or set [sync].server_url")
             return ChosenHub(_address(stack), asked.token, stack)
         running = _running()
         if running is None or _address(running) == url:
