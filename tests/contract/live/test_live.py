@@ -17,12 +17,13 @@ from millrace.live.adapters.dynamodb.connections import DynamoConnections
 from millrace.live.adapters.dynamodb.subscriptions import DynamoSubscriptions
 from millrace.live.adapters.memory import MemoryConnections, MemorySubscriptions
 from millrace.live.domain.line import TURN_MS
-from millrace.live.domain.messages import MAX_IN_FLIGHT, MAX_MESSAGES_PER_SECOND
 from millrace.live.ports import Connection, Connections, Cycle, Subscription, Subscriptions
 from tests.support.aws_tables import client_for, create_tables
 
 LEDGER = Ledger.of("sync", "default", "demo")
 NOW = 1_800_000_000_000
+MANY = 20
+"""Messages in place of those that a connection may have, in a second or in flight."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,13 @@ def on_dynamodb(endpoint: str | None) -> Stores:
         DynamoConnections(tables.client, tables.connections),
         DynamoSubscriptions(tables.client, tables.connections, in_turn, lambda: NOW),
     )
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    for adapter in ("memory", "dynamodb.connections"):
+        for limit in ("MAX_MESSAGES_PER_SECOND", "MAX_IN_FLIGHT"):
+            monkeypatch.setattr(f"millrace.live.adapters.{adapter}.{limit}", MANY)
 
 
 def subscription(connection: str = "c1", id_: str = "sync", **changes: object) -> Subscription:
@@ -79,16 +87,17 @@ def test_s12_a_turn_that_has_ended_is_not_ended_again(stores: Stores) -> None:
     assert (third.ahead, third.connection) == (0, Connection("c1", missteps=2))
 
 
+@pytest.mark.usefixtures("few")
 def test_s12_so_many_submits_are_in_flight_and_one_that_is_done_makes_room(stores: Stores) -> None:
     connections = stores.connections
     connections.open("c1", NOW)
-    waiting = [connections.line_up("c1", "submit_events", NOW + 10 * n) for n in range(MAX_IN_FLIGHT)]
-    now = NOW + 10 * MAX_IN_FLIGHT
+    waiting = [connections.line_up("c1", "submit_events", NOW + 100 * n) for n in range(MANY)]
+    now = NOW + 100 * MANY
     assert connections.line_up("c1", "submit_events", now).refused == "in_flight"
     other = connections.line_up("c1", "heartbeat", now)
-    assert (other.refused, other.number) == ("", MAX_IN_FLIGHT + 1), "a refused message gets no number"
+    assert (other.refused, other.number) == ("", MANY + 1), "a refused message gets no number"
     connections.end_turn(waiting[0], Connection("c1"), now)
-    assert connections.line_up("c1", "submit_events", now).number == MAX_IN_FLIGHT + 2
+    assert connections.line_up("c1", "submit_events", now).number == MANY + 2
     assert connections.line_up("c1", "submit_events", now).refused == "in_flight"
 
 
@@ -131,11 +140,12 @@ def test_what_a_message_changed_is_there_for_the_next(stores: Stores) -> None:
         assert turn.connection == connection
 
 
+@pytest.mark.usefixtures("few")
 def test_a_connection_has_so_many_messages_a_second(stores: Stores) -> None:
     connections = stores.connections
     connections.open("c1", NOW)
     for second in (NOW, NOW + 1000, NOW + 5000):
-        for _ in range(MAX_MESSAGES_PER_SECOND):
+        for _ in range(MANY):
             turn = connections.line_up("c1", "heartbeat", second)
             assert turn.connection is not None
             connections.end_turn(turn, turn.connection, second)

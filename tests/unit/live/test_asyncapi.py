@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from jsonschema import Draft7Validator  # type: ignore[import-untyped]
 
-from infra import asyncapi
+from infra import asyncapi, cloudformation
 from millrace.live.domain.messages import CAPABILITIES, CLOSING, LIMITS
 
 ROOT = Path(__file__).parents[3]
-DOCUMENT: dict[str, Any] = yaml.safe_load((ROOT / "docs" / "asyncapi.yaml").read_text())
+DOCUMENT: dict[str, Any] = cloudformation.parse((ROOT / "docs" / "asyncapi.yaml").read_text())
 MESSAGES: dict[str, Any] = DOCUMENT["components"]["messages"]
 CLIENT = {"connect", "submit_events", "sync", "heartbeat", "disconnect", "subscribe", "unsubscribe"}
 SERVER = {
