@@ -154,7 +154,7 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "POST @connections": TALK,
         "DELETE @connections": TALK,
         "LogTable.StreamArn": dynamodb("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"),
-        "DeliveryTable.Arn": dynamodb("Query"),
+        "DeliveryTable.Arn": dynamodb("Query", "PutItem", "UpdateItem", "GetItem"),
         "IndexQueue.Arn": SEND,
         "DeliverQueue.Arn": SEND,
         "FanOutDeadLetters.Arn": SEND,
@@ -399,7 +399,12 @@ def test_only_those_who_keep_and_serve_targets_read_their_secrets_and_change_the
     keepers = {"TargetsFunction", "DeliverFunction"}
     assert {function for function, _ in granted_on("DeliverySecret.Id")} == keepers
     reading = dynamodb("Query", "BatchGetItem")
-    assert {function for function, action in granted_on("DeliveryTable.Arn") if action not in reading} == keepers
+    changing = {function for function, action in granted_on("DeliveryTable.Arn") if action not in reading}
+    assert changing == keepers | {"FanOutFunction"}
+    asking = next(one for one in statements(role_of("FanOutFunction")) if one["Sid"] == "AskForDrains")
+    assert asking["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["drains#*", "agenda#*"]}}, (
+        "fan_out asks for drains, and reads and changes nothing else of a target"
+    )
 
 
 @pytest.mark.parametrize("role", ["TargetsRole", "DeliverRole"])

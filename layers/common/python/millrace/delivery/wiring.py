@@ -208,9 +208,11 @@ def status() -> HubStatus:
 
 
 def wake_targets() -> WakeTargets:
+    from millrace.delivery.application.expect_drain import ExpectDrain
     from millrace.delivery.application.wake_targets import WakeTargets
 
-    return WakeTargets(directory(), wakes())
+    expect = ExpectDrain(drains(), agenda(), core.now_ms)
+    return WakeTargets(directory(), expect, wakes(), core.together())
 
 
 def remind_targets(may_go_on: Callable[[], bool]) -> RemindTargets:

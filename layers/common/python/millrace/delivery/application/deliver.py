@@ -150,6 +150,7 @@ class Deliver:
             self.agenda.note(target.target(), wake.ledgers)
         self.turns.wait(mine)
         shift.end()
+        self.drains.expect(wake.tenant, wake.target_id, self.clock())  # whoever makes room calls it
         self.turns.call(wake.tenant, slow=wake.slow)
         return False
 

@@ -149,6 +149,11 @@ class Runs:
         if calls:
             self.together(calls)
 
+    def cross_off(self, visits: Sequence[Any]) -> None:
+        """Remove visits that were made, unless they have been noted again since they were read."""
+        if visits:
+            self.together([partial(self._cross_off, visit) for visit in visits])
+
     def pointed(self, target: str, begin: str, end: str) -> Iterator[list[Pointer]]:
         """Pointers in order, some at a time."""
         items = self.items(self.between(keys.pointers(target), begin, end), GET_KEYS)
@@ -193,6 +198,13 @@ class Runs:
     def _store(self, item: Any) -> None:
         with translated():
             self.client.put_item(TableName=self.table, Item=item)
+
+    def _cross_off(self, visit: Any) -> None:
+        more: Any = {"ConditionExpression": "attribute_not_exists(v)"}
+        if "v" in visit:
+            more = {"ConditionExpression": "v = :v", "ExpressionAttributeValues": {":v": visit["v"]}}
+        key = {"p": visit["p"], "s": visit["s"]}
+        applied(lambda: self.client.delete_item(TableName=self.table, Key=key, **more))
 
     def _remove(self, key: Any) -> None:
         with translated():
