@@ -37,3 +37,8 @@ def loopback_targets() -> bool:
     """Whether targets on this very machine may be delivered to. Only the embedded stack says so: no template sets the
     variable, and where there is no emulator it means nothing."""
     return "AWS_ENDPOINT_URL" in os.environ and setting("MILLRACE_LOOPBACK_TARGETS", "") == "yes"
+
+
+def tenant_places() -> tuple[int, int]:
+    """How many connections and how many subscriptions one tenant may have at once."""
+    return int(setting("TENANT_CONNECTIONS", "1000")), int(setting("TENANT_SUBSCRIPTIONS", "5000"))

@@ -25,7 +25,7 @@ class MillraceError(Exception):
 
     status: ClassVar[int] = 500
     code: ClassVar[str] = "server_error"
-    retry_after_ms: ClassVar[int | None] = None
+    retry_after_ms: int | None = None
 
     def __init__(self, message: str, **details: Any) -> None:
         super().__init__(message)

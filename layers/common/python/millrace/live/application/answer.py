@@ -13,6 +13,7 @@ from millrace.ledger.domain.errors import AuthFailed, BadRequest, Forbidden
 from millrace.ledger.domain.names import Ledger, split_key
 from millrace.ledger.domain.page import Event
 from millrace.live.application.subscribe import Overtaken, Subscribe
+from millrace.live.application.take_place import TakePlace
 from millrace.live.domain import dialects
 from millrace.live.domain import events as live_events
 from millrace.live.domain.events import SYNC
@@ -65,6 +66,8 @@ class Answers:
     ledger_of: Callable[[Connection], Ledger] = _sync_ledger
     resume: Callable[[str, str, str, str], int] = _no_cursors
     """The position that a stream's cursor stands at: tenant, runtime, stream, cursor."""
+    place: TakePlace | None = None
+    """None: a tenant may have any number of connections and subscriptions."""
 
     @property
     def by_type(self) -> Mapping[str, Handler]:
@@ -98,6 +101,8 @@ class Answers:
             "limits": LIMITS,
             "capabilities": CAPABILITIES,
         }
+        if self.place is not None:
+            self.place.for_connection(identity.tenant, connection.id)
         known = replace(connection, identity=identity, project=project, expires_ms=identity.expires_ms)
         return SocketAnswer(known, [message("connected", content, msg_id)])
 
@@ -160,6 +165,8 @@ class Answers:
             start = lambda _floor, _head: resumed  # noqa: E731
 
         def opened(watermark: int, begin: int) -> bool:
+            if self.place is not None:
+                self.place.for_subscription(_identity(connection).tenant, connection.id, subscription.id)
             content: dict[str, Any] = {"subscription_id": subscription.id}
             if asked.announces_watermark:
                 content["snapshot_high_watermark_seq_no"] = watermark

@@ -36,6 +36,8 @@ class Converse:
     clock: Callable[[], int]
     take_turn: Callable[[str, str], Turn]
     """Wait until it is a message's turn: its connection and its type."""
+    count: Callable[[str], None] = lambda _tenant: None
+    """Counts a message of a tenant; raises `Throttled` if it sends too many."""
 
     def __call__(self, connection_id: str, text: str) -> None:
         parsed, problem = _parse(text)
@@ -81,6 +83,8 @@ class Converse:
             raise SocketError("auth_failed", "The token has expired; connect again with a new one.", claim="exp")
         if connection.identity is None and message["type"] != "connect":
             raise BadRequest("Say connect first; nothing else is valid before it.", field="type")
+        if connection.identity is not None and message["type"] != "disconnect":
+            self.count(connection.identity.tenant)
         handler = self.answers.by_type.get(message["type"])
         if handler is None:
             raise BadRequest(f"No such message type; known: {', '.join(self.answers.by_type)}.", field="type")

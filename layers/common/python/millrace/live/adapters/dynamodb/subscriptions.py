@@ -16,9 +16,10 @@ from botocore.exceptions import ClientError
 from millrace.ledger.adapters.aws_errors import condition_failed, translated
 from millrace.ledger.adapters.dynamodb.batch import delete_all, put_all
 from millrace.ledger.adapters.dynamodb.state import query_all
-from millrace.ledger.domain.names import Ledger, join_key
+from millrace.ledger.domain.names import Ledger, join_key, split_key
 from millrace.ledger.ports import Together
-from millrace.live.adapters.dynamodb.connections import LIFE_SECONDS
+from millrace.live.adapters.dynamodb.places import LIFE_SECONDS, place_of_subscription
+from millrace.live.domain.events import SYNC
 from millrace.live.ports import Subscription
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ class DynamoSubscriptions:
         keys = _lookup_keys(subscription)
         ttl = {"N": str(self.clock() // 1000 + LIFE_SECONDS)}
         listed = {**_list_key(subscription.connection, subscription.id), "k": {"S": json.dumps(keys)}, "ttl": ttl}
+        if subscription.id != SYNC:
+            listed["t"] = {"S": split_key(subscription.ledger)[1]}
         with translated():
             self.client.put_item(TableName=self.table, Item=listed)
         content = {"S": json.dumps(asdict(subscription))}
@@ -98,6 +101,8 @@ class DynamoSubscriptions:
             if id_ not in (None, name):
                 continue
             rows = [{"p": {"S": key}, "s": {"S": f"{connection}#{name}"}} for key in json.loads(listed["k"]["S"])]
+            if "t" in listed:
+                rows.append(place_of_subscription(listed["t"]["S"], connection, name))
             delete_all(self.client, self.table, rows, self.together)
             delete_all(self.client, self.table, [_list_key(connection, name)], self.together)
 
