@@ -1,9 +1,9 @@
 """A rate: how many requests one tenant may send, over time and at once.
 
-What a tenant has used is a moment, in microseconds: each request moves it on by its part of a second, from its own time
-if that is later. As long as the moment is not more than the burst ahead of now, the tenant may go on. A function instance
-counts by itself and tells after a step of requests, dated to the first of them. So only what was used is counted, when it
-was used, and a tenant that stays below its rate is not refused, however many instances serve it.
+What a tenant has used is a moment, in microseconds: each request moves it on by its part of a second, from its own
+time if that is later. As long as the moment is not more than the burst ahead of now, the tenant may go on. A function
+instance counts by itself and tells after a step of requests, dated to the first of them. So only what was used is
+counted, when it was used, and a tenant below its rate is not refused, however many instances serve it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Take a place: one tenant has only so many connections and subscriptions at once.
 
-Each takes its place before it counts. Two that come at once for the last place may both be refused, but never both stay.
+Each takes its place before it counts: two that come at once for the last place may both be refused, never both stay.
 """
 
 from __future__ import annotations

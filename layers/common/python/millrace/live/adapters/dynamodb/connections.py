@@ -81,7 +81,9 @@ class DynamoConnections:
 
     def look(self, id_: str, turn: Turn) -> Turn:
         with translated():
-            item: Any = self.client.get_item(TableName=self.table, Key=connection_key(id_), ConsistentRead=True).get("Item")
+            item: Any = self.client.get_item(TableName=self.table, Key=connection_key(id_), ConsistentRead=True).get(
+                "Item"
+            )
         return _turn(id_, item, turn.kind, turn.number) if item else replace(turn, refused="gone")
 
     def end_turn(self, turn: Turn, connection: Connection, now_ms: int) -> None:
@@ -116,7 +118,9 @@ class DynamoConnections:
 
     def is_stranger(self, id_: str, now_ms: int) -> bool:
         with translated():
-            item: Any = self.client.get_item(TableName=self.table, Key=connection_key(id_), ConsistentRead=True).get("Item")
+            item: Any = self.client.get_item(TableName=self.table, Key=connection_key(id_), ConsistentRead=True).get(
+                "Item"
+            )
         if item and _number(item, "served") < _number(item, "taken") and _number(item, "until") > now_ms:
             raise Unavailable("A message of this connection is being handled.")
         return not item or _connection(id_, item).identity is None
