@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from millrace.ledger import wiring as core
-from millrace.runtime import bearer, settings
+from millrace.runtime import bearer, observe, settings
 from millrace.runtime.settings import setting
 from millrace.sync import wiring as sync_wiring
 
@@ -38,7 +38,9 @@ def connections() -> DynamoConnections:
 def subscriptions() -> DynamoSubscriptions:
     from millrace.live.adapters.dynamodb.subscriptions import DynamoSubscriptions
 
-    return DynamoSubscriptions(core.dynamodb(), setting("CONNECTIONS_TABLE"), core.together(), core.now_ms)
+    return DynamoSubscriptions(
+        core.dynamodb(), setting("CONNECTIONS_TABLE"), core.together(), core.now_ms, observe.unreadable
+    )
 
 
 @cache

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from millrace.ledger.domain import strict_json
-from millrace.ledger.domain.errors import BadRequest, MillraceError, Unavailable
+from millrace.ledger.domain.errors import BadRequest, MillraceError, Unavailable, UnreadableRow
 from millrace.live.application.answer import Answers, SocketAnswer
 from millrace.live.domain import dialects
 from millrace.live.domain.line import SYNC
@@ -43,6 +43,9 @@ class Converse:
         parsed, problem = _parse(text)
         try:
             turn = self.take_turn(connection_id, str(parsed.get("type", "")))
+        except UnreadableRow:
+            self.fail(connection_id)  # none of its messages can be answered any more
+            return
         except MillraceError as error:
             self._tell(connection_id, parsed, error)
             return

@@ -13,7 +13,9 @@ from millrace.delivery.adapters.dynamodb import keys
 from millrace.delivery.domain.drains import EXPECTED_MS, DrainLease, WaitingTarget
 from millrace.delivery.ports.drains import Expected, LeaseTaken
 from millrace.ledger.adapters.aws_errors import applied, condition_failed, translated
+from millrace.ledger.adapters.dynamodb.readable import Tell, readable, reading
 from millrace.ledger.adapters.dynamodb.state import query_all
+from millrace.ledger.domain.errors import UnreadableRow, unheard
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -27,6 +29,7 @@ NOBODY = ""
 class DynamoDrains:
     client: DynamoDBClient
     table: str
+    tell: Tell = unheard
 
     def expect(self, tenant: str, target_id: str, now_ms: int) -> Expected:
         values: dict[str, Any] = {
@@ -53,12 +56,18 @@ class DynamoDrains:
             except ClientError as error:
                 if not condition_failed(error):
                     raise
-                item: Any = error.response.get("Item") or self._item(tenant, target_id)
-                if not item:
-                    return Expected(mine=True)
-                drain = _drain(tenant, item)
-                return Expected(mine=False, drain=drain if drain.lives(now_ms) else None)
+                return self._expected(tenant, error.response.get("Item") or self._item(tenant, target_id), now_ms)
         return Expected(mine=True)
+
+    def _expected(self, tenant: str, item: Any, now_ms: int) -> Expected:
+        if not item:
+            return Expected(mine=True)
+        try:
+            drain = _drain(tenant, item)
+        except UnreadableRow as unreadable:
+            self.tell(unreadable)
+            return Expected(mine=True)  # whoever takes the lease puts the row right
+        return Expected(mine=False, drain=drain if drain.lives(now_ms) else None)
 
     def take(self, drain: DrainLease, now_ms: int) -> LeaseTaken:
         item: dict[str, Any] = {
@@ -83,12 +92,27 @@ class DynamoDrains:
                     raise
                 return LeaseTaken(False, self._other(drain, error))
         old = answer.get("Attributes")
-        return LeaseTaken(True, _drain(drain.tenant, old) if old and _is_held(old) else None)
+        died = list(readable([old] if old and _is_held(old) else [], partial(_drain, drain.tenant), self.tell))
+        return LeaseTaken(True, died[0] if died else None)
 
     def _other(self, drain: DrainLease, error: ClientError) -> DrainLease | None:
         """It comes with the refusal; where it does not, it is read, and may be gone by then."""
         item: Any = error.response.get("Item") or self._item(drain.tenant, drain.target_id)
-        return _drain(drain.tenant, item) if item and _is_held(item) else None
+        try:
+            return _drain(drain.tenant, item) if item and _is_held(item) else None
+        except UnreadableRow as unreadable:
+            self.tell(unreadable)
+            self._drop(item)
+            return None
+
+    def _drop(self, item: Any) -> None:
+        """A lease that cannot be read is nobody's, and would keep the target from being served for ever."""
+        until: Any = item.get("u")
+        more: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(u)"}
+        if until is not None:
+            more = {"ConditionExpression": "u = :u", "ExpressionAttributeValues": {":u": until}}
+        key = {"p": item["p"], "s": item["s"]}
+        applied(partial(self.client.delete_item, TableName=self.table, Key=key, **more))
 
     def _item(self, tenant: str, target_id: str) -> Any:
         key = keys.key(keys.drains(tenant), target_id)
@@ -118,7 +142,7 @@ class DynamoDrains:
 
     def of(self, tenant: str) -> Sequence[DrainLease]:
         items = query_all(self.client, self.table, keys.drains(tenant))
-        return [_drain(tenant, item) for item in items if _is_held(item)]
+        return list(readable(filter(_is_held, items), partial(_drain, tenant), self.tell))
 
     def _update(self, drain: DrainLease, expression: str, values: dict[str, Any]) -> bool:
         return applied(
@@ -137,6 +161,7 @@ class DynamoDrains:
 class DynamoLine:
     client: DynamoDBClient
     table: str
+    tell: Tell = unheard
 
     def wait(self, waiting: WaitingTarget) -> None:
         item: dict[str, Any] = {
@@ -159,7 +184,7 @@ class DynamoLine:
 
     def waiting(self, tenant: str) -> Sequence[WaitingTarget]:
         items = query_all(self.client, self.table, keys.line(tenant))
-        return [WaitingTarget(tenant, one["s"]["S"], int(one["f"]["N"]), bool(one["l"]["BOOL"])) for one in items]
+        return list(readable(items, partial(_waiting, tenant), self.tell))
 
 
 def _key(drain: DrainLease) -> dict[str, Any]:
@@ -171,5 +196,11 @@ def _is_held(item: Any) -> bool:
 
 
 def _drain(tenant: str, item: Any) -> DrainLease:
-    since_ms, until_ms = int(item["f"]["N"]), int(item["u"]["N"])
-    return DrainLease(tenant, item["s"]["S"], item["h"]["S"], since_ms, until_ms, bool(item["l"]["BOOL"]))
+    with reading("lease", item["s"]["S"]):
+        since_ms, until_ms = int(item["f"]["N"]), int(item["u"]["N"])
+        return DrainLease(tenant, item["s"]["S"], item["h"]["S"], since_ms, until_ms, bool(item["l"]["BOOL"]))
+
+
+def _waiting(tenant: str, item: Any) -> WaitingTarget:
+    with reading("place in line", item["s"]["S"]):
+        return WaitingTarget(tenant, item["s"]["S"], int(item["f"]["N"]), bool(item["l"]["BOOL"]))

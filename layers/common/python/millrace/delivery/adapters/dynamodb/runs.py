@@ -21,6 +21,7 @@ from millrace.delivery.domain.rows import Cut, Row, apart, delivered_within, is_
 from millrace.delivery.domain.states import Delivery, Status
 from millrace.ledger.adapters.aws_errors import applied, translated
 from millrace.ledger.adapters.dynamodb.batch import GET_KEYS, get_all
+from millrace.ledger.adapters.dynamodb.readable import reading
 from millrace.ledger.ports import Together
 
 if TYPE_CHECKING:
@@ -212,10 +213,11 @@ class Runs:
 
 
 def row_of(item: Any) -> Row:
-    status, attempts, first_ms, last_ms, next_ms, error = json.loads(item["d"]["S"])
-    delivery = Delivery(Status(status), attempts, first_ms, last_ms, next_ms, error)
-    last = int(item["s"]["S"].rpartition(keys.END)[2])
-    return Row(Range(int(item["f"]["N"]), last, delivery), int(item["n"]["N"]))
+    with reading("deliveries", item["s"]["S"]):
+        status, attempts, first_ms, last_ms, next_ms, error = json.loads(item["d"]["S"])
+        delivery = Delivery(Status(status), attempts, first_ms, last_ms, next_ms, error)
+        last = int(item["s"]["S"].rpartition(keys.END)[2])
+        return Row(Range(int(item["f"]["N"]), last, delivery), int(item["n"]["N"]))
 
 
 def _item(target: str, ledger: str, row: Row) -> dict[str, Any]:
@@ -231,8 +233,9 @@ def _item(target: str, ledger: str, row: Row) -> dict[str, Any]:
 
 def pointer_of(item: Any) -> Pointer:
     sort = item["s"]["S"]
-    _, ledger, *_, last = sort.split(keys.END)
-    return Pointer(sort, ledger, int(last), int(item["m"]["N"]))
+    with reading("pointer", sort):
+        _, ledger, *_, last = sort.split(keys.END)
+        return Pointer(sort, ledger, int(last), int(item["m"]["N"]))
 
 
 def _lost(error: ClientError) -> bool:

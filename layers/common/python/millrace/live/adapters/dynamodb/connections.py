@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from millrace.ledger.adapters.aws_errors import applied, condition_failed, translated
+from millrace.ledger.adapters.dynamodb.readable import reading
 from millrace.ledger.domain.access import Identity
-from millrace.ledger.domain.errors import Unavailable
+from millrace.ledger.domain.errors import Unavailable, UnreadableRow
 from millrace.live.adapters.dynamodb.places import LIFE_SECONDS, connection_key, place_of_connection
 from millrace.live.domain.line import SLOW, SUBMIT, SYNC, TURN_MS
 from millrace.live.domain.messages import MAX_IN_FLIGHT, MAX_MESSAGES_PER_SECOND
@@ -123,7 +124,10 @@ class DynamoConnections:
             )
         if item and _number(item, "served") < _number(item, "taken") and _number(item, "until") > now_ms:
             raise Unavailable("A message of this connection is being handled.")
-        return not item or _connection(id_, item).identity is None
+        try:
+            return not item or _connection(id_, item).identity is None
+        except UnreadableRow:
+            return True  # whatever it says next would end it
 
     def remove(self, id_: str) -> None:
         """The place that it takes first: were its row gone, nobody would find it any more."""
@@ -166,18 +170,19 @@ def _turn(id_: str, item: Any, kind: str, number: int) -> Turn:
 def _connection(id_: str, item: Any) -> Connection:
     if "c" not in item:
         return Connection(id_)
-    stored = json.loads(item["c"]["S"])
-    identity, cycle = stored.pop("identity"), stored.pop("cycle")
-    if identity is not None:
-        identity = Identity(
-            **{
-                **identity,
-                "projects": frozenset(identity["projects"]),
-                "roles": frozenset(identity["roles"]),
-                "partitions": tuple(identity["partitions"]),
-            }
-        )
-    if cycle is not None:
-        partitions = cycle["partitions"]
-        cycle = Cycle(None if partitions is None else tuple(partitions), cycle["next_since"], cycle["sync_to"])
-    return Connection(**stored, identity=identity, cycle=cycle)
+    with reading("connection", id_):
+        stored = json.loads(item["c"]["S"])
+        identity, cycle = stored.pop("identity"), stored.pop("cycle")
+        if identity is not None:
+            identity = Identity(
+                **{
+                    **identity,
+                    "projects": frozenset(identity["projects"]),
+                    "roles": frozenset(identity["roles"]),
+                    "partitions": tuple(identity["partitions"]),
+                }
+            )
+        if cycle is not None:
+            partitions = cycle["partitions"]
+            cycle = Cycle(None if partitions is None else tuple(partitions), cycle["next_since"], cycle["sync_to"])
+        return Connection(**stored, identity=identity, cycle=cycle)
