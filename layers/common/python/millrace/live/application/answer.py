@@ -11,6 +11,7 @@ from millrace.ledger.application.heads import find_head
 from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.errors import AuthFailed, BadRequest, Forbidden
 from millrace.ledger.domain.names import Ledger, split_key
+from millrace.ledger.domain.naming import MAX_NAME_BYTES
 from millrace.ledger.domain.page import Event
 from millrace.live.application.subscribe import Overtaken, Subscribe
 from millrace.live.application.take_place import TakePlace
@@ -195,6 +196,8 @@ class Answers:
         subscription_id = payload.get("subscription_id")
         if not isinstance(subscription_id, str) or not subscription_id:
             raise BadRequest("unsubscribe needs a subscription_id.", field="subscription_id")
+        if len(subscription_id.encode()) > MAX_NAME_BYTES:
+            raise BadRequest(f"subscription_id is at most {MAX_NAME_BYTES} bytes.", field="subscription_id")
         self.subscriptions.remove(connection.id, subscription_id)
         return SocketAnswer(connection)
 
