@@ -10,6 +10,7 @@ import copy
 import itertools
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -103,16 +104,21 @@ def changed_at(value: Any, path: tuple[Any, ...], to: str) -> Any:
 def variants(event: dict[str, Any]) -> Iterator[tuple[str, Callable[[str], dict[str, Any]]]]:
     for part in ("pathParameters", "queryStringParameters"):
         for name in event.get(part) or {}:
-            yield f"{part}.{name}", lambda to, part=part, name=name: {**event, part: {**event[part], name: to}}
+            yield f"{part}.{name}", partial(with_parameter, event, part, name)
     try:
         body = json.loads(event.get("body") or "null")
     except ValueError:
         return
     for path in leaves(body):
-        yield (
-            ".".join(map(str, path)),
-            lambda to, path=path: {**event, "body": json.dumps(changed_at(body, path, to))},
-        )
+        yield ".".join(map(str, path)), partial(with_body, event, body, path)
+
+
+def with_parameter(event: dict[str, Any], part: str, name: str, to: str) -> dict[str, Any]:
+    return {**event, part: {**event[part], name: to}}
+
+
+def with_body(event: dict[str, Any], body: Any, path: tuple[Any, ...], to: str) -> dict[str, Any]:
+    return {**event, "body": json.dumps(changed_at(body, path, to))}
 
 
 def texts() -> Iterator[str]:
@@ -123,7 +129,7 @@ def texts() -> Iterator[str]:
 
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door.route)
 def test_a_name_or_an_id_of_any_length_is_taken_or_refused_by_a_rule(hub: Hub, door: Door) -> None:
-    everything = {"projects": ["*", rights.PROJECT], "partitions": ["*"], "roles": sorted(rights.ROLES)}
+    everything: dict[str, Any] = {"projects": ["*", rights.PROJECT], "partitions": ["*"], "roles": sorted(rights.ROLES)}
     for where, made in variants(door.event):
         for text in texts():
             event = made(text)
@@ -182,9 +188,8 @@ def test_what_dynamodb_refuses_for_its_size_is_the_callers_to_change(
         refused(invalid(text))
     assert told.value.status == status
     assert told.value.retry_after_ms is None, "the same again would be refused for ever"
-    in_transaction = {"Error": {"Code": "TransactionCanceledException"}, "CancellationReasons": [{"Code": "None"}]}
-    in_transaction["CancellationReasons"].append({"Code": "ValidationError", "Message": text})  # type: ignore[union-attr, attr-defined]
-    error: Any = in_transaction
+    reasons = [{"Code": "None"}, {"Code": "ValidationError", "Message": text}]
+    error: Any = {"Error": {"Code": "TransactionCanceledException"}, "CancellationReasons": reasons}
     with pytest.raises(kind):
         refused(ClientError(error, "any"))
 

@@ -44,7 +44,7 @@ def translated() -> Iterator[None]:
 
 
 def _translated(error: ClientError) -> MillraceError:
-    told = error.response.get("Error", {})
+    told: Any = error.response.get("Error", {})
     code = str(told.get("Code", ""))
     if code in THROTTLES:
         return Throttled("Storage is throttled; send the same ids again later.", cause=code)
