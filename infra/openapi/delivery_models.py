@@ -317,6 +317,10 @@ class DeliveryStatusModel(Closed):
     migration_conflicts: MigrationConflicts
     body_upload_compatibility: BodyUploads
     delivery_targets: list[TargetStatus]
+    unreadable_targets: Annotated[
+        list[str],
+        Field(description="Ids of targets whose stored row cannot be read; delete them and put them again."),
+    ]
     delivery_ledger: LedgerStatus
     terminal_failures: TerminalFailures
 

@@ -58,6 +58,10 @@ class Table:
         self._check(key, update)
         item = self.items.setdefault(key, dict(update["Key"]))
         expression = update["UpdateExpression"]
+        if expression.startswith("SET w = :now, f = if_not_exists(f, :now)"):
+            kept = {"f": ":now", "h": ":nobody", "u": ":zero", "l": ":quick"}
+            item.update({"w": values[":now"]} | {name: values[of] for name, of in kept.items() if name not in item})
+            return {}
         sets, removes = {
             "SET v = :to": ({"v": ":to"}, ()),
             "SET v = :to ADD n :passed": ({"v": ":to"}, ()),
@@ -101,7 +105,11 @@ class Table:
             "attribute_not_exists(g) AND v = :v": lambda: (
                 there is not None and "g" not in there and there.get("v") == values[":v"]
             ),
+            "(attribute_not_exists(u) OR u <= :now) AND (attribute_not_exists(w) OR w <= :old OR w > :late)": lambda: (
+                there is None or (_number(there, "u") <= _number(values, ":now") and _is_stale(there, values))
+            ),
             "h = :holder": lambda: there is not None and there.get("h") == values[":holder"],
+            "v = :v": lambda: there is not None and there.get("v") == values[":v"],
             "n = :before": lambda: there is not None and there.get("n") == values[":before"],
             "v = :expected": lambda: there is not None and there.get("v") == values[":expected"],
             "attribute_not_exists(v) OR v < :to": lambda: (
@@ -113,6 +121,15 @@ class Table:
             if there and "ReturnValuesOnConditionCheckFailure" in request:
                 response["Item"] = dict(there)
             raise ClientError(response, "write")
+
+
+def _number(item: Item, name: str) -> int:
+    return int(item.get(name, {"N": "0"})["N"])
+
+
+def _is_stale(there: Item, values: Item) -> bool:
+    at = _number(there, "w")
+    return "w" not in there or at <= _number(values, ":old") or at > _number(values, ":late")
 
 
 def _key(item: Item) -> tuple[str, str]:

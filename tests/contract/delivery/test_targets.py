@@ -17,11 +17,11 @@ from millrace.delivery.adapters.memory.drains import MemoryDrains, MemoryLine
 from millrace.delivery.adapters.memory.targets import MemoryAgenda, MemoryDirectory, MemoryPositions, MemorySecrets
 from millrace.delivery.adapters.target_secrets import SealedSecrets
 from millrace.delivery.domain.circuit import Circuit
-from millrace.delivery.domain.drains import DrainLease, WaitingTarget
+from millrace.delivery.domain.drains import EXPECTED_MS, DrainLease, WaitingTarget
 from millrace.delivery.domain.hub_targets import HubTarget, SecretsLost, check_target
 from millrace.delivery.domain.targets import Blocked, TargetState
 from millrace.delivery.ports.deliveries import TargetStates
-from millrace.delivery.ports.drains import Drains, LeaseTaken, Line, Paces
+from millrace.delivery.ports.drains import Drains, Expected, LeaseTaken, Line, Paces
 from millrace.delivery.ports.targets import Agenda, Directory, Kept, Position, Positions, Secrets
 from millrace.delivery.receivers.registry import RECEIVERS
 from millrace.ledger.adapters.keyring import StagedKeys
@@ -214,6 +214,28 @@ def test_who_ends_hears_that_somebody_asked_for_more(stores: Stores) -> None:
     assert not stores.drains.ask(drain)
     assert stores.drains.take(drain, 150) == LeaseTaken(True)
     assert stores.drains.end(drain) is False
+
+
+def test_a_wake_up_is_announced_once_until_somebody_takes_the_lease_or_it_may_be_lost(stores: Stores) -> None:
+    """D6"""
+    drains, now = stores.drains, 1_000_000
+    assert drains.expect("acme", "a", now) == Expected(mine=True)
+    assert drains.expect("acme", "a", now + EXPECTED_MS - 1) == Expected(mine=False)
+    assert drains.expect("acme", "b", now) == Expected(mine=True), "another target has its own"
+    assert drains.expect("acme", "a", now + EXPECTED_MS) == Expected(mine=True)
+    assert drains.of("acme") == [], "nobody drains"
+    drain = DrainLease("acme", "a", "h1", now, now + 9_000)
+    assert drains.take(drain, now) == LeaseTaken(True), "nobody died"
+    assert drains.expect("acme", "a", now + 1) == Expected(mine=False, drain=drain)
+    assert drains.end(drain) is False
+    assert drains.expect("acme", "a", now + 2) == Expected(mine=True), "the lease took the announcement away"
+    drains.take(drain, now + 2)
+    assert drains.expect("acme", "a", now + 9_000) == Expected(mine=True), "who held the lease has died"
+    assert drains.expect("acme", "a", now + 9_000) == Expected(mine=False)
+    assert drains.of("acme") == [drain]
+    next_one = DrainLease("acme", "a", "h2", now + 9_000, now + 18_000)
+    assert drains.take(next_one, now + 9_000) == LeaseTaken(True, drain)
+    assert drains.end(next_one) is False
 
 
 def test_who_stands_in_line_keeps_its_place(stores: Stores) -> None:

@@ -14,10 +14,11 @@ from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.errors import Unavailable
 from millrace.ledger.domain.names import Ledger
 from millrace.live.adapters.dynamodb.connections import DynamoConnections
+from millrace.live.adapters.dynamodb.places import LIFE_SECONDS, DynamoPlaces
 from millrace.live.adapters.dynamodb.subscriptions import DynamoSubscriptions
-from millrace.live.adapters.memory import MemoryConnections, MemorySubscriptions
+from millrace.live.adapters.memory import MemoryConnections, MemoryPlaces, MemorySubscriptions
 from millrace.live.domain.line import TURN_MS
-from millrace.live.ports import Connection, Connections, Cycle, Subscription, Subscriptions
+from millrace.live.ports import Connection, Connections, Cycle, Places, Subscription, Subscriptions
 from tests.support.aws_tables import client_for, create_tables
 
 LEDGER = Ledger.of("sync", "default", "demo")
@@ -30,12 +31,14 @@ MANY = 20
 class Stores:
     connections: Connections
     subscriptions: Subscriptions
+    places: Places
 
 
 @pytest.fixture(params=["memory", "moto", "embedded"])
 def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
     if request.param == "memory":
-        yield Stores(MemoryConnections(), MemorySubscriptions())
+        connections, subscriptions = MemoryConnections(), MemorySubscriptions()
+        yield Stores(connections, subscriptions, MemoryPlaces(connections, subscriptions))
     elif request.param == "moto":
         with mock_aws():
             yield on_dynamodb(None)
@@ -48,6 +51,7 @@ def on_dynamodb(endpoint: str | None) -> Stores:
     return Stores(
         DynamoConnections(tables.client, tables.connections),
         DynamoSubscriptions(tables.client, tables.connections, in_turn, lambda: NOW),
+        DynamoPlaces(tables.client, tables.connections, lambda: NOW),
     )
 
 
@@ -257,3 +261,42 @@ def test_a_note_to_a_subscription_that_is_gone_brings_nothing_back(stores: Store
     sending = subscription(partitions=None, sender_until_ms=NOW + 9)
     assert stores.subscriptions.note_missed(sending, 12) is None
     assert _found(stores) == []
+
+
+def test_a_place_is_taken_once_and_given_back_with_its_connection_or_subscription(stores: Stores) -> None:
+    for name in ("c1", "c2", "c3"):
+        stores.connections.open(name, NOW)
+    assert [stores.places.of_connection("default", name) for name in ("c1", "c2", "c2")] == [1, 2, 2]
+    assert stores.places.of_connection("other", "c3") == 1, "of another tenant"
+    stores.places.leave("default", "c2")
+    assert stores.places.of_connection("default", "c1") == 1
+    assert stores.places.of_connection("default", "c2") == 2
+
+    for connection, id_ in (("c1", "s1"), ("c1", "s2"), ("c2", "s1")):
+        stores.subscriptions.add(subscription(connection, id_, partitions=None))
+    stores.subscriptions.add(subscription("c1", "sync"))
+    assert stores.places.of_subscription("default", "c1", "s1") == 1
+    assert stores.places.of_subscription("default", "c1", "s2") == 2
+    assert stores.places.of_subscription("default", "c2", "s1") == 3
+    stores.subscriptions.remove("c1", "s1")
+    assert stores.places.of_subscription("default", "c2", "s1") == 2
+    stores.subscriptions.remove("c1")
+    stores.connections.remove("c1")
+    assert stores.places.of_subscription("default", "c2", "s1") == 1
+    assert stores.places.of_connection("default", "c2") == 1
+    stores.connections.remove("c1")
+
+
+def test_a_place_that_nobody_gave_back_ends_with_the_life_of_a_connection() -> None:
+    """DynamoDB may take its time with what has expired."""
+    with mock_aws():
+        tables = create_tables(client_for(None))
+        now = [NOW]
+        connections = DynamoConnections(tables.client, tables.connections)
+        places = DynamoPlaces(tables.client, tables.connections, lambda: now[0])
+        for name in ("c1", "c2"):
+            connections.open(name, NOW)
+        assert places.of_connection("default", "c1") == 1
+        now[0] += (LIFE_SECONDS + 1) * 1000
+        assert places.of_connection("default", "c2") == 1
+        assert places.of_connection("default", "gone") == 0, "a connection that is closed takes none"

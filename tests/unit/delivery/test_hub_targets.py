@@ -21,13 +21,14 @@ from millrace.delivery.adapters.memory.targets import (
     MemoryWakes,
 )
 from millrace.delivery.application.deliver import Deliver
+from millrace.delivery.application.expect_drain import ExpectDrain
 from millrace.delivery.application.held_by_targets import HeldByTargets
 from millrace.delivery.application.lag import Lag, SweepTargets
 from millrace.delivery.application.manage_targets import ManageTargets, TooManyTargets
 from millrace.delivery.application.take_turns import TakeTurns
 from millrace.delivery.application.wake_targets import RemindTargets, WakeTargets
 from millrace.delivery.domain.circuit import Circuit
-from millrace.delivery.domain.drains import DrainLease, Shares
+from millrace.delivery.domain.drains import EXPECTED_MS, DrainLease, Shares
 from millrace.delivery.domain.events import captured
 from millrace.delivery.domain.families import Family
 from millrace.delivery.domain.hub_targets import HubTarget, SecretSet, check_target
@@ -35,6 +36,7 @@ from millrace.delivery.domain.outcomes import held
 from millrace.delivery.domain.retry import Schedule
 from millrace.delivery.domain.selection import Pick
 from millrace.delivery.domain.targets import TargetState
+from millrace.delivery.ports.drains import Expected
 from millrace.delivery.ports.targets import Position, Wake
 from millrace.delivery.receivers.registry import RECEIVERS
 from millrace.ledger.adapters.memory import MemoryLog, MemoryState, in_turn
@@ -102,6 +104,11 @@ class Hub:
     @property
     def lag(self) -> Lag:
         return Lag(self.log, self.state, self.positions, in_turn, self.clock)
+
+    @property
+    def wake_targets(self) -> WakeTargets:
+        expect = ExpectDrain(self.drains, self.agenda, self.clock)
+        return WakeTargets(self.directory, expect, self.wakes, in_turn)
 
     def put(self, target_id: str = "a", **change: Any) -> dict[str, Any]:
         return self.targets.put(OPERATOR, target_id, body(**change))
@@ -334,11 +341,54 @@ def test_a_grown_ledger_wakes_the_targets_that_hear_of_it(hub: Hub) -> None:
     hub.fare(TargetState(Circuit(5, 10**15)), "team")
     hub.wakes.sent.clear()
     ledgers = [TEAM, "delivery#acme#other", "delivery#else#team", "audit#acme", "sync#nobody#demo"]
-    assert WakeTargets(hub.directory, hub.wakes)(ledgers) == 2
+    assert hub.wake_targets(ledgers) == 2
     assert hub.wakes.sent == [
         Wake("acme", "all", (TEAM, "delivery#acme#other")),
         Wake("acme", "team", (TEAM,)),
     ], "one left alone for now is woken too: it notes where it is behind"
+
+
+def test_however_often_a_ledger_grows_a_target_has_one_wake_up_on_its_way(hub: Hub) -> None:
+    """D6: the others cost a note. Once it may be lost, another one is sent."""
+    hub.put(sources=[{"contract": "delivery", "scope": "*"}])
+    hub.wakes.sent.clear()
+    grown = [f"delivery#acme#team-{number}" for number in range(50)]
+    for ledger in grown:
+        hub.wake_targets([ledger])
+    assert hub.wakes.sent == [Wake("acme", "a", (grown[0],))]
+    kept = hub.directory.get("acme", "a")
+    assert kept is not None
+    assert set(hub.agenda.due(kept.target.target(), hub.clock(), 100)) == set(grown[1:])
+    hub.clock.ahead(EXPECTED_MS)
+    hub.wake_targets([TEAM])
+    assert hub.wakes.sent[1:] == [Wake("acme", "a", (TEAM,))]
+
+
+def test_a_target_that_is_served_gets_no_wake_up_and_its_drain_is_asked_to_look_again(hub: Hub) -> None:
+    """D6"""
+    hub.put(sources=[{"contract": "delivery", "scope": "*"}])
+    hub.wakes.sent.clear()
+    drain = DrainLease("acme", "a", "h", hub.clock(), hub.clock() + 9_000)
+    hub.drains.take(drain, hub.clock())
+    for _ in range(50):
+        assert hub.wake_targets([TEAM]) == 0
+    assert hub.wakes.sent == []
+    assert hub.drains.end(drain) is True
+    assert hub.wake_targets([TEAM]) == 1, "it has gone"
+
+
+def test_a_wake_up_is_sent_if_nobody_can_say_whether_one_is_needed(hub: Hub) -> None:
+    hub.put(sources=[{"contract": "delivery", "scope": "*"}])
+    hub.wakes.sent.clear()
+
+    class Broken(MemoryDrains):
+        def expect(self, tenant: str, target_id: str, now_ms: int) -> Expected:
+            raise Unavailable("no answer")
+
+    hub.drains = Broken()
+    with pytest.raises(Unavailable):
+        hub.wake_targets([TEAM])
+    assert hub.wakes.sent == [Wake("acme", "a", (TEAM,))]
 
 
 def test_a_reminder_wakes_those_with_a_visit_due_that_can_be_tried(hub: Hub) -> None:

@@ -122,6 +122,7 @@ class Trusting:
 def forget_wiring() -> None:
     modules = (bearer, core, delivery_wiring, lake_wiring, live_wiring, realtime_wiring, streams_wiring, sync_wiring)
     for made in (
+        clients.dynamodb_client,
         clients.secrets_client,
         *(made for module in modules for made in vars(module).values()),
     ):

@@ -32,6 +32,13 @@ def dynamodb(*actions: str) -> set[str]:
 CLAIM = dynamodb("PartiQLInsert", "PutItem", "BatchGetItem", "UpdateItem")
 WAIT = dynamodb("PutItem", "UpdateItem", "GetItem", "PartiQLSelect", "BatchWriteItem")
 
+COUNT_REQUESTS: Mapping[str, Any] = {
+    "Sid": "CountRequests",
+    "Effect": "Allow",
+    "Action": ["dynamodb:UpdateItem", "dynamodb:GetItem"],
+    "Condition": {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["rate#*"]}},
+}
+
 RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     "SubmitFunction": {
         "SubmitLogs.Arn": WRITE_LOGS,
@@ -150,11 +157,11 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "WakeQueue.Arn": RECEIVE | SEND,
         "LogTable.Arn": dynamodb("Query"),
         "StateTable.Arn": dynamodb("Query", "UpdateItem"),
-        "ConnectionsTable.Arn": dynamodb("Query", "UpdateItem", "DeleteItem", "BatchWriteItem"),
+        "ConnectionsTable.Arn": dynamodb("Query", "GetItem", "UpdateItem", "DeleteItem", "BatchWriteItem"),
         "POST @connections": TALK,
         "DELETE @connections": TALK,
         "LogTable.StreamArn": dynamodb("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"),
-        "DeliveryTable.Arn": dynamodb("Query"),
+        "DeliveryTable.Arn": dynamodb("Query", "PutItem", "UpdateItem", "GetItem"),
         "IndexQueue.Arn": SEND,
         "DeliverQueue.Arn": SEND,
         "FanOutDeadLetters.Arn": SEND,
@@ -243,9 +250,12 @@ def target(resource: Any) -> str:
 
 
 def rights(function: str) -> Mapping[str, set[str]]:
-    """Resource → actions. Resources are references, so a wildcard or a made-up ARN fails here already."""
+    """Resource → actions. Resources are references, so a wildcard or a made-up ARN fails here already. That requests
+    are counted is the same for all who take tokens, and has a test of its own."""
     granted: dict[str, set[str]] = defaultdict(set)
     for statement in statements(role_of(function)):
+        if statement["Sid"] == COUNT_REQUESTS["Sid"]:
+            continue
         assert statement["Effect"] == "Allow"
         assert statement.keys() <= {"Sid", "Effect", "Action", "Resource", "Condition"}
         for resource in listed(statement["Resource"]):
@@ -350,6 +360,22 @@ def test_a_row_of_the_state_is_written_by_those_it_belongs_to(role: str, sid: st
     assert statement["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [keys]}}
 
 
+def test_exactly_those_who_take_tokens_count_requests_and_touch_nothing_else_by_that() -> None:
+    counting = {
+        function: [one for one in statements(role_of(function)) if one["Sid"] == COUNT_REQUESTS["Sid"]]
+        for function in functions()
+    }
+    assert {function for function, found in counting.items() if found} == {
+        function for function, _ in granted_on("TokenSecret.Id")
+    }
+    for found in filter(None, counting.values()):
+        (statement,) = found
+        assert {name: value for name, value in statement.items() if name != "Resource"} == COUNT_REQUESTS
+        assert attribute(statement["Resource"]) == "StateTable.Arn"
+    for function in filter(counting.get, counting):
+        assert {"TENANT_REQUESTS", "TENANT_REQUEST_BURST"} <= environment(function).keys()
+
+
 def test_no_function_may_remove_anything_from_the_archive() -> None:
     assert granted_on("ArchiveBucket ledger/") == {("ArchiveFunction", "s3:PutObject")}
     assert not granted_on("ArchiveBucket *")
@@ -413,7 +439,12 @@ def test_only_those_who_keep_and_serve_targets_read_their_secrets_and_change_the
     keepers = {"TargetsFunction", "DeliverFunction"}
     assert {function for function, _ in granted_on("DeliverySecret.Id")} == keepers
     reading = dynamodb("Query", "BatchGetItem")
-    assert {function for function, action in granted_on("DeliveryTable.Arn") if action not in reading} == keepers
+    changing = {function for function, action in granted_on("DeliveryTable.Arn") if action not in reading}
+    assert changing == keepers | {"FanOutFunction"}
+    asking = next(one for one in statements(role_of("FanOutFunction")) if one["Sid"] == "AskForDrains")
+    assert asking["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["drains#*", "agenda#*"]}}, (
+        "fan_out asks for drains, and reads and changes nothing else of a target"
+    )
 
 
 @pytest.mark.parametrize("role", ["TargetsRole", "DeliverRole"])

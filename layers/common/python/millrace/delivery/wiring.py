@@ -52,7 +52,7 @@ def ingest() -> Ingest:
 def directory() -> DynamoDirectory:
     from millrace.delivery.adapters.dynamodb.directory import DynamoDirectory
 
-    return DynamoDirectory(core.dynamodb(), setting("DELIVERY_TABLE"))
+    return DynamoDirectory(core.dynamodb(), setting("DELIVERY_TABLE"), observe.unreadable)
 
 
 @cache
@@ -73,7 +73,7 @@ def runs() -> Runs:
 def positions() -> DynamoPositions:
     from millrace.delivery.adapters.dynamodb.positions import DynamoPositions
 
-    return DynamoPositions(runs(), core.state())
+    return DynamoPositions(runs(), core.state(), observe.unreadable)
 
 
 @cache
@@ -87,14 +87,14 @@ def agenda() -> DynamoAgenda:
 def drains() -> DynamoDrains:
     from millrace.delivery.adapters.dynamodb.drains import DynamoDrains
 
-    return DynamoDrains(core.dynamodb(), setting("DELIVERY_TABLE"))
+    return DynamoDrains(core.dynamodb(), setting("DELIVERY_TABLE"), observe.unreadable)
 
 
 @cache
 def line() -> DynamoLine:
     from millrace.delivery.adapters.dynamodb.drains import DynamoLine
 
-    return DynamoLine(core.dynamodb(), setting("DELIVERY_TABLE"))
+    return DynamoLine(core.dynamodb(), setting("DELIVERY_TABLE"), observe.unreadable)
 
 
 @cache
@@ -208,9 +208,11 @@ def status() -> HubStatus:
 
 
 def wake_targets() -> WakeTargets:
+    from millrace.delivery.application.expect_drain import ExpectDrain
     from millrace.delivery.application.wake_targets import WakeTargets
 
-    return WakeTargets(directory(), wakes())
+    expect = ExpectDrain(drains(), agenda(), core.now_ms)
+    return WakeTargets(directory(), expect, wakes(), core.together())
 
 
 def remind_targets(may_go_on: Callable[[], bool]) -> RemindTargets:
@@ -281,4 +283,5 @@ def deliver(has_time: Callable[[], bool]) -> Deliver:
         new_id=new_id,
         has_time=has_time,
         schedule=Schedule(),
+        unreadable=observe.unreadable,
     )

@@ -99,6 +99,12 @@ class Doorbell(Protocol):
         """Tell the background consumers that these ledgers may have something new."""
 
 
+class Meter(Protocol):
+    def add(self, tenant: str, used_us: int, since_us: int, latest_us: int) -> int:
+        """Move the moment up to which a tenant has used its rate on by so much: from `since_us` if it is earlier, and
+        not beyond the latest. Returns it. Atomic."""
+
+
 class Together(Protocol):
     def __call__(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
         """Run the calls side by side; results in order. The first error is raised after all have ended."""

@@ -97,7 +97,7 @@ def line() -> WaitInLine:
     from millrace.ledger.application.lead import Lead
     from millrace.ledger.application.wait_in_line import WaitInLine
 
-    room = DynamoRoom(dynamodb(), setting("WAITING_TABLE"), together())
+    room = DynamoRoom(dynamodb(), setting("WAITING_TABLE"), together(), observe.unreadable)
     board = DynamoBoard(dynamodb(), setting("WAITING_TABLE"))
     lead = Lead(
         room=room,

@@ -129,6 +129,21 @@ class Subscriptions(Protocol):
         """Forget one subscription of a connection, or all. Idempotent."""
 
 
+class Places(Protocol):
+    """The places that a tenant's connections and subscriptions take. Each is given back when its connection or its
+    subscription is removed, or ends with the life of a connection at the latest."""
+
+    def of_connection(self, tenant: str, connection: str) -> int:
+        """Take a place for a connection that is open. Returns how many connections the tenant has with this one, at
+        least all whose place was taken before."""
+
+    def leave(self, tenant: str, connection: str) -> None:
+        """Give a connection's place back although it is open. Idempotent."""
+
+    def of_subscription(self, tenant: str, connection: str, id_: str) -> int:
+        """The same for a subscription that was added."""
+
+
 class DeliveryWakes(Protocol):
     def __call__(self, ledgers: Sequence[str], /) -> object:
         """Wake whoever has these ledgers delivered. Raises `Unavailable` when somebody may have slept on."""

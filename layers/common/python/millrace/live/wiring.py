@@ -7,13 +7,14 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from millrace.ledger import wiring as core
-from millrace.runtime import bearer
+from millrace.runtime import bearer, observe, settings
 from millrace.runtime.settings import setting
 from millrace.sync import wiring as sync_wiring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from millrace.ledger.domain.access import Identity
     from millrace.live.adapters.deadlines import SqsDeadlines
     from millrace.live.adapters.dynamodb.connections import DynamoConnections
     from millrace.live.adapters.dynamodb.subscriptions import DynamoSubscriptions
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from millrace.live.application.close_strangers import CloseStrangers
     from millrace.live.application.converse import Converse
     from millrace.live.application.fan_out import FanOut
+    from millrace.live.application.take_place import TakePlace
     from millrace.live.ports import DeliveryWakes
 
 
@@ -36,7 +38,19 @@ def connections() -> DynamoConnections:
 def subscriptions() -> DynamoSubscriptions:
     from millrace.live.adapters.dynamodb.subscriptions import DynamoSubscriptions
 
-    return DynamoSubscriptions(core.dynamodb(), setting("CONNECTIONS_TABLE"), core.together(), core.now_ms)
+    return DynamoSubscriptions(
+        core.dynamodb(), setting("CONNECTIONS_TABLE"), core.together(), core.now_ms, observe.unreadable
+    )
+
+
+@cache
+def take_place() -> TakePlace:
+    from millrace.live.adapters.dynamodb.places import DynamoPlaces
+    from millrace.live.application.take_place import TakePlace
+
+    places = DynamoPlaces(core.dynamodb(), setting("CONNECTIONS_TABLE"), core.now_ms)
+    most_connections, most_subscriptions = settings.tenant_places()
+    return TakePlace(places, most_connections, most_subscriptions)
 
 
 @cache
@@ -70,7 +84,7 @@ def converse() -> Converse:
 
     subscribe = Subscribe(core.log(), core.state(), subscriptions(), core.heads(), core.together(), core.now_ms)
     answers = Answers(
-        lambda token: bearer.tokens().verify(token),
+        _admit,
         sync_wiring.submit(),
         sync_wiring.sync(),
         subscribe,
@@ -79,9 +93,16 @@ def converse() -> Converse:
         core.now_ms,
         lambda: os.urandom(8).hex(),
         resume=_resume,
+        place=take_place(),
     )
     take_turn = TakeTurn(connections(), core.now_ms, core.nap)
-    return Converse(connections(), subscriptions(), wire(), answers, core.now_ms, take_turn)
+    return Converse(connections(), subscriptions(), wire(), answers, core.now_ms, take_turn, bearer.count_request)
+
+
+def _admit(token: str) -> Identity:
+    identity = bearer.tokens().verify(token)
+    bearer.count_request(identity.tenant)
+    return identity
 
 
 def _resume(tenant: str, runtime_id: str, stream_id: str, cursor: str) -> int:

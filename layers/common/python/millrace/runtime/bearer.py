@@ -1,4 +1,4 @@
-"""Who sends a request: the verifier of tokens, built on first use."""
+"""Who sends a request, and whether its tenant sends too many: built on first use."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from millrace.runtime.settings import setting
 
 if TYPE_CHECKING:
+    from millrace.ledger.application.limit_requests import LimitRequests
     from millrace.runtime.tokens import Tokens
 
 
@@ -25,3 +26,19 @@ def _token_secret(stage: str) -> str | None:
     from millrace.runtime.clients import read_secret_stage
 
     return read_secret_stage(setting("TOKEN_SECRET_ARN"), stage)
+
+
+def count_request(tenant: str) -> None:
+    """Every request and every message with a token comes by here, once. Raises `Throttled`."""
+    request_limit()(tenant)
+
+
+@cache
+def request_limit() -> LimitRequests:
+    from millrace.ledger.adapters.dynamodb.meter import DynamoMeter
+    from millrace.ledger.application.limit_requests import LimitRequests
+    from millrace.ledger.domain.rates import Rate
+    from millrace.runtime.clients import dynamodb_client
+
+    rate = Rate(int(setting("TENANT_REQUESTS", "500")), int(setting("TENANT_REQUEST_BURST", "1000")))
+    return LimitRequests(DynamoMeter(dynamodb_client(), setting("STATE_TABLE")), rate, lambda: time.time_ns() // 1000)

@@ -38,6 +38,7 @@ _OBJECT_CONFIG = Config(
 UNREADABLE = "A secret of the hub cannot be read now; send the same request again."
 
 
+@cache
 def dynamodb_client() -> DynamoDBClient:
     return boto3.client("dynamodb", config=_CONFIG)
 

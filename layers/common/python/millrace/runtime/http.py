@@ -34,6 +34,7 @@ class Request:
     event: Mapping[str, Any]
     noted: dict[str, Any] = field(default_factory=dict)
     """What the log line of this request should say beside route and status."""
+    _bearer: Identity | None = None
 
     @property
     def route(self) -> str:
@@ -77,12 +78,18 @@ class Request:
             raise BadRequest(rule, field=str(unknown[0])[:64])
 
     def identity(self) -> Identity:
-        """The bearer of this request's token; raises `AuthFailed`."""
+        """The bearer of this request's token; raises `AuthFailed`, or `Throttled` if its tenant sends too much."""
+        if self._bearer is None:
+            self._bearer = self._admitted()
+        return self._bearer
+
+    def _admitted(self) -> Identity:
         scheme, _, token = self.header("authorization").partition(" ")
         if scheme.lower() != "bearer" or not token.strip():
             raise AuthFailed("Send the header Authorization: Bearer <token>.", field="authorization")
         identity = bearer.tokens().verify(token.strip())
         self.noted.update(client_id=identity.client_id, tenant=identity.tenant)
+        bearer.count_request(identity.tenant)
         return identity
 
     def json(self) -> Any:
@@ -172,7 +179,7 @@ def retry_headers(error: MillraceError) -> dict[str, str]:
     """What a client should do next, as headers say it."""
     headers = {}
     if error.retry_after_ms is not None:
-        headers["retry-after"] = str(max(1, error.retry_after_ms // 1000))
+        headers["retry-after"] = str(max(1, -(-error.retry_after_ms // 1000)))
     if error.status == 401:
         headers["www-authenticate"] = "Bearer"
     return headers

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from aws_lambda_powertools.metrics import EphemeralMetrics
 
     from millrace.ledger.application.failures import Failures
+    from millrace.ledger.domain.errors import UnreadableRow
     from millrace.ledger.domain.metrics import Metric
     from millrace.ledger.domain.names import Ledger
 
@@ -54,6 +55,14 @@ def _metrics() -> EphemeralMetrics:
 def fields(**values: Any) -> dict[str, Any]:
     """Log fields without the absent ones."""
     return {name: value for name, value in values.items() if value is not None}
+
+
+def unreadable(row: UnreadableRow) -> None:
+    """A stored row that was passed over: somebody has to put it right."""
+    from millrace.ledger.domain.metrics import Metric
+
+    logger().error("unreadable_row", **row.details)
+    count({Metric.ROWS_UNREADABLE: 1})
 
 
 def report(failures: Failures) -> None:

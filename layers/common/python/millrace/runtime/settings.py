@@ -47,3 +47,8 @@ def socket_url() -> str:
     if emulator:
         return f"{emulator}/_aws/execute-api/{api_id}/{stage}"
     return f"https://{api_id}.execute-api.{region}.{suffix}/{stage}"
+
+
+def tenant_places() -> tuple[int, int]:
+    """How many connections and how many subscriptions one tenant may have at once."""
+    return int(setting("TENANT_CONNECTIONS", "1000")), int(setting("TENANT_SUBSCRIPTIONS", "5000"))

@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from millrace.ledger import wiring as core
-from millrace.runtime import settings
+from millrace.runtime import observe, settings
 from millrace.runtime.settings import setting
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def runtimes() -> DynamoRuntimes:
 def rows() -> DynamoRows:
     from millrace.streams.adapters.dynamodb.rows import DynamoRows
 
-    return DynamoRows(core.dynamodb(), setting("STATE_TABLE"))
+    return DynamoRows(core.dynamodb(), setting("STATE_TABLE"), observe.unreadable)
 
 
 @cache

@@ -25,7 +25,7 @@ from millrace.delivery.domain.targets import Target
 from millrace.delivery.ports.deliveries import DeliveryLedger, DeliveryReceiver, TargetStates
 from millrace.delivery.ports.drains import Beating, Drains, LeaseTaken, Paces
 from millrace.delivery.ports.targets import Agenda, Directory, Kept, Wake, Wakes
-from millrace.ledger.domain.errors import Unavailable
+from millrace.ledger.domain.errors import Unavailable, UnreadableRow, unheard
 
 LOOK_AGAIN_MS = 5_000
 """How often a drain asks whether its target is still to be served."""
@@ -86,6 +86,7 @@ class Deliver:
     has_time: Callable[[], bool]
     """For one more request."""
     schedule: Schedule
+    unreadable: Callable[[UnreadableRow], None] = unheard
 
     def __call__(self, wake: Wake, keep: Callable[[], None] = lambda: None) -> Delivered:
         """Raises `Unavailable` if storage failed and what was asked for could not be noted: ask again."""
@@ -150,6 +151,7 @@ class Deliver:
             self.agenda.note(target.target(), wake.ledgers)
         self.turns.wait(mine)
         shift.end()
+        self.drains.expect(wake.tenant, wake.target_id, self.clock())  # whoever makes room calls it
         self.turns.call(wake.tenant, slow=wake.slow)
         return False
 
@@ -157,7 +159,9 @@ class Deliver:
         target = kept.target
         served = _Served(self, shift, target, self.clock())
         ledger = self.ledger(wake.ledgers, served.still, target.hears)
-        dispatch = Dispatch(ledger, self.states, self.clock, self.random, self.schedule, served.still)
+        dispatch = Dispatch(
+            ledger, self.states, self.clock, self.random, self.schedule, served.still, unreadable=self.unreadable
+        )
         try:
             paced = Paced(self.receiver(target, shift.may_send), self.clock)
             served.paced = None if wake.slow else paced

@@ -12,6 +12,7 @@ from millrace.delivery.domain.selection import Pick, Selection
 from millrace.delivery.domain.states import Delivery, Outcome, Status, settle
 from millrace.delivery.domain.targets import Blocked, Target
 from millrace.delivery.ports.deliveries import DeliveryLedger, DeliveryReceiver, TargetStates
+from millrace.ledger.domain.errors import UnreadableRow, unheard
 
 STOPPING = (Verdict.HELD, Verdict.GONE, Verdict.UNREACHED, Verdict.NOT_SENT)
 """After these nothing more is sent to the target."""
@@ -53,6 +54,8 @@ class Dispatch:
     schedule: Schedule = field(default_factory=Schedule)
     may_go_on: Callable[[], bool] = lambda: True
     progress: Callable[[int], None] = lambda _: None
+    unreadable: Callable[[UnreadableRow], None] = unheard
+    """Hears of a ledger that is passed over because a row of its deliveries cannot be read."""
 
     def __call__(
         self, target: Target, receiver: DeliveryReceiver, *, force: bool = False, most_events: int = 0
@@ -71,7 +74,11 @@ class Dispatch:
         counts: Counter[Status] = Counter()
         most = min(most_events or receiver.most_events, receiver.most_events)
         for ledger in self.deliveries.ledgers(target, began_ms):
-            drained = self._drain(target, receiver, ledger, began_ms, counts, most)
+            try:
+                drained = self._drain(target, receiver, ledger, began_ms, counts, most)
+            except UnreadableRow as unreadable:
+                self.unreadable(unreadable)  # the other ledgers of the target do not wait for this one
+                continue
             if drained is not None:
                 return drained
         state = self.states.get(target.id)

@@ -10,6 +10,7 @@ from millrace.delivery.domain.selection import NewEvent, Pick
 from millrace.delivery.domain.sources import outside, outside_id
 from millrace.delivery.domain.states import Delivery
 from millrace.ledger.application.read_log import ReadLog
+from millrace.ledger.domain.errors import UnreadableRow
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.domain.page import Event, Page
 from millrace.ledger.ports import Log, Together
@@ -96,7 +97,10 @@ class GatherEvents:
 
 
 def _pick(ledger: str, event: Event, delivery: Delivery | None = None, *, scoped: bool = False) -> tuple[str, Pick]:
-    event_id, kind, body = outside(ledger, event, scoped=scoped)
+    try:
+        event_id, kind, body = outside(ledger, event, scoped=scoped)
+    except (ValueError, KeyError, TypeError) as error:
+        raise UnreadableRow("event", f"{ledger} {event.position}", type(error).__name__) from error
     return kind, Pick(event.position, event_id, body, delivery)
 
 

@@ -18,10 +18,12 @@ class HeldByTargets:
         The highest position that no target needs any more; None if no target hears of this ledger.
 
         A paused target holds too, and so does one that has never been here. What will be tried again by itself is
-        needed, although the cursor is past it; what was given up is not. A deleted target holds nothing.
+        needed, although the cursor is past it; what was given up is not. A deleted target holds nothing. One whose row
+        cannot be read holds everything of its tenant: nobody knows what it hears of.
         """
-        free: list[int] = []
-        for kept in self.directory.of(place_of(ledger).tenant):
+        everything = self.directory.everything(place_of(ledger).tenant)
+        free = [0] if everything.unreadable else list[int]()
+        for kept in everything.kept:
             if kept.target.hears(ledger):
                 target = kept.target.target()
                 position = self.positions.of(target, [ledger]).get(ledger)

@@ -62,8 +62,9 @@ class HubStatus:
         ]
         events = self._journal(identity, kept)
         ledger = self._ledger(identity, shown) | {"retained_event_count": events["retained_event_count"]}
-        terminal = ledger["terminal_failed_count"]
-        well = not terminal and not any(one["paused"] or one["blocked"] or one["stuck"] for one in shown)
+        terminal, unreadable = ledger["terminal_failed_count"], list(self.targets.unreadable(identity))
+        well = not terminal and not unreadable
+        well = well and not any(one["paused"] or one["blocked"] or one["stuck"] for one in shown)
         return {
             "ok": well,
             "exit_code": 0 if well else 1,
@@ -77,6 +78,7 @@ class HubStatus:
             },
             "event_journal": events,
             "delivery_targets": shown,
+            "unreadable_targets": unreadable,
             "delivery_ledger": ledger,
             "migration_conflicts": {"open_count": 0, "conflicts": []},
             "terminal_failures": {"count": terminal, "failures": self._failures(kept)},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -90,13 +90,12 @@ def is_willing(kept: Kept, now_ms: int) -> bool:
     return not kept.target.paused and not kept.state.paused_why and kept.state.circuit.allows(now_ms)
 
 
-def wakes_for(targets: Iterable[Kept], ledgers: Sequence[str]) -> Iterator[Wake]:
-    """Of one tenant: a wake-up for each target that hears of one of its ledgers. A paused one is not woken: when it
-    goes on it looks for itself."""
-    for kept in targets:
-        mine = tuple(ledger for ledger in ledgers if _concerns(kept.target, ledger))
-        if mine and not kept.target.paused and not kept.state.paused_why:
-            yield Wake(kept.target.tenant, kept.target.id, mine)
+def wakes_for(kept: Kept, ledgers: Sequence[str]) -> Iterator[Wake]:
+    """A wake-up, if the target hears of one of these ledgers. A paused one is not woken: when it goes on it looks for
+    itself."""
+    mine = tuple(ledger for ledger in ledgers if _concerns(kept.target, ledger))
+    if mine and not kept.target.paused and not kept.state.paused_why:
+        yield Wake(kept.target.tenant, kept.target.id, mine)
 
 
 def _concerns(target: HubTarget, ledger: str) -> bool:

@@ -21,13 +21,13 @@ from millrace.delivery.domain.hub_targets import (
     check_target_id,
 )
 from millrace.delivery.domain.kinds import Kinds
-from millrace.delivery.domain.source_access import may_read, require_sources
+from millrace.delivery.domain.source_access import EVERYTHING, may_read, require_sources
 from millrace.delivery.domain.sources import place_of
 from millrace.delivery.ports.deliveries import TargetStates
 from millrace.delivery.ports.targets import Directory, Kept, Positions, Secrets, Wake, Wakes
 from millrace.ledger.application.heads import Heads, newest
 from millrace.ledger.domain.access import OPERATOR, Identity
-from millrace.ledger.domain.errors import Conflict, NotFound, Throttled
+from millrace.ledger.domain.errors import Conflict, NotFound, Throttled, UnreadableRow
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.ports import Log, State, Together
 
@@ -82,7 +82,7 @@ class ManageTargets:
             identity.tenant, target_id, body, before, now_ms, kinds=self.kinds, loopback=self.loopback
         )
         require_sources(identity, target.sources)
-        if before is None and len(self.directory.of(identity.tenant)) >= self.most_targets:
+        if before is None and self._count(identity.tenant) >= self.most_targets:
             raise TooManyTargets("The tenant has all the targets it may have.", most_targets=self.most_targets)
         kind, kept_secrets = self.kinds[target.kind], self._secrets(before)
         if kept_secrets is None:
@@ -104,6 +104,14 @@ class ManageTargets:
             self.wakes.send([Wake(identity.tenant, target_id, scan=True)])
         return target.as_json(self.states.get(target.key), secrets, kind, now_ms)
 
+    def _count(self, tenant: str) -> int:
+        everything = self.directory.everything(tenant)
+        return len(everything.kept) + len(everything.unreadable)
+
+    def unreadable(self, identity: Identity) -> Sequence[str]:
+        """Ids of targets of which nothing else can be told, for those who see every partition."""
+        return self.directory.everything(identity.tenant).unreadable if identity.sees_everything else ()
+
     def get(self, identity: Identity, target_id: str) -> dict[str, Any]:
         identity.require(OPERATOR)
         return self._told(self.find(identity, target_id))
@@ -124,7 +132,11 @@ class ManageTargets:
         """It holds back retention no more. What it was given stays known: made again, it goes on where it was."""
         identity.require(OPERATOR)
         check_target_id(target_id)
-        kept = self.directory.get(identity.tenant, target_id)
+        try:
+            kept = self.directory.get(identity.tenant, target_id)
+        except UnreadableRow:
+            require_sources(identity, EVERYTHING)  # nobody knows what it hears of
+            kept = None
         if kept is not None:
             require_sources(identity, kept.target.sources)
         return {"deleted": self.directory.remove(identity.tenant, target_id)}

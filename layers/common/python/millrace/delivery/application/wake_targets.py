@@ -6,21 +6,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from millrace.delivery.application.expect_drain import ExpectDrain
 from millrace.delivery.application.lag import is_willing, wakes_for
 from millrace.delivery.domain.hub_targets import HubTarget
 from millrace.delivery.domain.sources import CONTRACTS, place_of
 from millrace.delivery.ports.drains import Drains
 from millrace.delivery.ports.targets import Agenda, Directory, Wake, Wakes
 from millrace.ledger.application.failures import Failures
+from millrace.ledger.ports import Together
 
 
 @dataclass(frozen=True, slots=True)
 class WakeTargets:
     directory: Directory
+    expect: ExpectDrain
     wakes: Wakes
+    together: Together
 
     def __call__(self, ledgers: Sequence[str]) -> int:
-        """One query of its targets per tenant. Returns how many wake-ups were sent."""
+        """One query of its targets per tenant. Returns how many wake-ups were sent: none to a target that is served
+        or has one on its way."""
         by_tenant: dict[str, list[str]] = {}
         for ledger in ledgers:
             place = place_of(ledger)
@@ -28,14 +33,22 @@ class WakeTargets:
                 by_tenant.setdefault(place.tenant, []).append(ledger)
         failures, wakes = Failures(), list[Wake]()
         for tenant, grown in by_tenant.items():
-            wakes += failures.around("wake", tenant, partial(self._wakes, tenant, grown), list[Wake]())
+            wakes += failures.around("wake", tenant, partial(self._wakes, tenant, grown, failures), list[Wake]())
         if wakes:
             self.wakes.send(wakes)
         failures.raise_first()  # every other tenant's targets are awake
         return len(wakes)
 
-    def _wakes(self, tenant: str, ledgers: Sequence[str]) -> list[Wake]:
-        return list(wakes_for(self.directory.of(tenant), ledgers))
+    def _wakes(self, tenant: str, ledgers: Sequence[str], failures: Failures) -> list[Wake]:
+        kept = [(one.target, wake) for one in self.directory.of(tenant) for wake in wakes_for(one, ledgers)]
+        if not kept:
+            return []
+        to_send = self.together([partial(self._is_to_send, target, wake, failures) for target, wake in kept])
+        return [wake for (_, wake), send in zip(kept, to_send, strict=True) if send]
+
+    def _is_to_send(self, target: HubTarget, wake: Wake, failures: Failures) -> bool:
+        """One too many is better than none, if that cannot be told."""
+        return failures.around("wake", target.key, partial(self.expect, target.target(), wake), otherwise=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,8 @@ SLICE_MS = 10_000
 
 QUICK_MS = 2_000
 """A target that answers each request within this time is quick. Any other is slow, and so is one nobody has tried."""
+EXPECTED_MS = 30_000
+"""How long a wake-up that was announced keeps others from being sent. One that is not there by then may be lost."""
 FORGOTTEN_MS = 60_000
 """After this, a target that waits for its turn holds up no other: the reminder wakes it."""
 

@@ -8,6 +8,8 @@ from millrace.delivery.domain.sources import Source
 from millrace.ledger.domain.access import PARTITION_OF, Identity
 from millrace.ledger.domain.errors import Forbidden
 
+EVERYTHING = (Source("sync", "*"), *(Source(contract, "*") for contract in PARTITION_OF))
+
 
 def require_sources(identity: Identity, sources: Iterable[Source]) -> None:
     """Raises `Forbidden` for the first source that stands for more than the bearer may read."""

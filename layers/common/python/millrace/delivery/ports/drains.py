@@ -21,8 +21,20 @@ class LeaseTaken:
     other: DrainLease | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """`mine`: the caller is to send a wake-up. If not, one is on its way, or `drain` lives and has to be asked."""
+
+    mine: bool
+    drain: DrainLease | None = None
+
+
 class Drains(Protocol):
     """The leases of drains, one per target. A lease that has ended is nobody's, whoever held it."""
+
+    def expect(self, tenant: str, target_id: str, now_ms: int) -> Expected:
+        """Announce a wake-up of a target, unless one was announced lately or a drain lives. Whoever takes the lease
+        takes the announcement away: what is noted before this call is seen by the drain that comes."""
 
     def take(self, drain: DrainLease, now_ms: int) -> LeaseTaken:
         """Begin this drain, unless another one of its target lives."""

@@ -22,14 +22,25 @@ class Kept:
     state: TargetState
 
 
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """`unreadable`: the ids of targets whose rows are in no form that we know."""
+
+    kept: Sequence[Kept]
+    unreadable: Sequence[str] = ()
+
+
 class Directory(Protocol):
     """The targets of every tenant. All reads are strongly consistent."""
 
     def get(self, tenant: str, target_id: str) -> Kept | None:
-        """One target."""
+        """One target. Raises `UnreadableRow`."""
 
     def of(self, tenant: str) -> Sequence[Kept]:
-        """A tenant's targets, in one query, by id."""
+        """A tenant's targets that can be read, in one query, by id. The others are told, and hide none of these."""
+
+    def everything(self, tenant: str) -> Everything:
+        """The same, with those that cannot be read."""
 
     def tenants(self) -> Iterable[str]:
         """Every tenant that ever had a target."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from millrace.ledger.domain.errors import Throttled, Unavailable
+from millrace.ledger.domain.errors import BadRequest, MillraceError, Rejected, Throttled, TooLarge, Unavailable
 
 THROTTLES = frozenset(
     {
@@ -23,18 +24,51 @@ THROTTLES = frozenset(
 )
 
 
+INVALID = frozenset({"ValidationException", "ValidationError"})
+MOST_KEY_BYTES, MOST_SORT_BYTES, MOST_ITEM_BYTES = 2048, 1024, 400 * 1024
+KEY_TOO_LONG = re.compile(r"(hash|range) ?keys? has exceeded", re.IGNORECASE)
+KEY_EMPTY = re.compile(r"key attribute cannot contain an empty", re.IGNORECASE)
+ITEM_TOO_LARGE = re.compile(r"item size (to update )?has exceeded|size.*exceeded the maximum allowed", re.IGNORECASE)
+
+
 @contextmanager
 def translated() -> Iterator[None]:
-    """Around every call to AWS: throttling is `Throttled`, any other failure `Unavailable`."""
+    """Around every call to AWS: throttling is `Throttled`, a value that no table takes `Rejected`, any other failure
+    `Unavailable`."""
     try:
         yield
     except ClientError as error:
-        code = error.response.get("Error", {}).get("Code", "")
-        if code in THROTTLES:
-            raise Throttled("Storage is throttled; send the same ids again later.", cause=code) from error
-        raise Unavailable("Storage refused or failed the call.", cause=code) from error
+        raise _translated(error) from error
     except BotoCoreError as error:
         raise Unavailable("Storage did not answer.", cause=type(error).__name__) from error
+
+
+def _translated(error: ClientError) -> MillraceError:
+    told: Any = error.response.get("Error", {})
+    code = str(told.get("Code", ""))
+    if code in THROTTLES:
+        return Throttled("Storage is throttled; send the same ids again later.", cause=code)
+    reasons: Any = error.response.get("CancellationReasons") or [told]
+    refused = (refusal_of(str(one.get("Code", "")), str(one.get("Message", ""))) for one in reasons)
+    return next(filter(None, refused), Unavailable("Storage refused or failed the call.", cause=code))
+
+
+def refusal_of(code: str, message: str) -> Rejected | None:
+    """What is wrong with the caller's own values, if that is why DynamoDB refused: the same again would be refused for
+    ever. None: for another reason."""
+    if code not in INVALID:
+        return None
+    if KEY_TOO_LONG.search(message):
+        rule = (
+            f"Names and ids of this request make a key of more than {MOST_KEY_BYTES} bytes, or {MOST_SORT_BYTES} in it."
+        )
+        return BadRequest(f"{rule} Send shorter ones.", max_bytes=MOST_KEY_BYTES)
+    if KEY_EMPTY.search(message):
+        return BadRequest("A name or an id of this request is empty.")
+    if ITEM_TOO_LARGE.search(message):
+        rule = f"What is to be stored of this request in one piece is larger than {MOST_ITEM_BYTES} bytes."
+        return TooLarge(rule, max_bytes=MOST_ITEM_BYTES)
+    return None
 
 
 def condition_failed(error: ClientError) -> bool:

@@ -119,6 +119,17 @@ class MemoryState:
 
 
 @dataclass(slots=True)
+class MemoryMeter:
+    moments: dict[str, int] = field(default_factory=dict)
+    writes: int = 0
+
+    def add(self, tenant: str, used_us: int, since_us: int, latest_us: int) -> int:
+        self.writes += 1
+        self.moments[tenant] = min(latest_us, max(since_us, self.moments.get(tenant, 0)) + used_us)
+        return self.moments[tenant]
+
+
+@dataclass(slots=True)
 class MemoryDoorbell:
     rung: list[Ledger] = field(default_factory=list)
 

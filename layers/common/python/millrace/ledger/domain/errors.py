@@ -7,6 +7,7 @@ MillraceError
 │   ├── Forbidden            403 forbidden
 │   ├── NotFound             404 not_found
 │   ├── Conflict             409 conflict
+│   │   └── UnreadableRow    409 conflict; what is stored has a form that nobody knows
 │   └── TooLarge             413 too_large
 └── Unavailable              503 server_error; the outcome may be unknown, a retry under the same ids is safe
     ├── Contention           503 server_error; other writers kept winning
@@ -25,7 +26,7 @@ class MillraceError(Exception):
 
     status: ClassVar[int] = 500
     code: ClassVar[str] = "server_error"
-    retry_after_ms: ClassVar[int | None] = None
+    retry_after_ms: int | None = None
 
     def __init__(self, message: str, **details: Any) -> None:
         super().__init__(message)
@@ -65,6 +66,17 @@ class Conflict(Rejected):
     """What is asked for contradicts what is stored."""
 
     status, code = 409, "conflict"
+
+
+class UnreadableRow(Conflict):
+    """A stored row is in no form that we know. `what` and `key` name it; its content is told nobody."""
+
+    def __init__(self, what: str, key: str, cause: str = "") -> None:
+        super().__init__("What is stored of this cannot be read.", what=what, key=key, cause=cause)
+
+
+def unheard(_row: UnreadableRow) -> None:
+    """The default of those who pass over a row that they cannot read: nobody listens."""
 
 
 class TooLarge(Rejected):

@@ -25,6 +25,7 @@ class Metric(StrEnum):
     EVENTS_ARCHIVED = "EventsArchived"
     ARCHIVE_OBJECTS = "ArchiveObjects"
     EVENTS_PRUNED_UNARCHIVED = "EventsPrunedUnarchived"
+    ROWS_UNREADABLE = "RowsUnreadable"
 
 
 MEANINGS: Mapping[Metric, str] = {
@@ -44,6 +45,7 @@ MEANINGS: Mapping[Metric, str] = {
     Metric.EVENTS_ARCHIVED: "Events that were written into the archive.",
     Metric.ARCHIVE_OBJECTS: "Objects that were written into the archive.",
     Metric.EVENTS_PRUNED_UNARCHIVED: "Events whose bodies were pruned before they were archived. This must stay 0.",
+    Metric.ROWS_UNREADABLE: "Stored rows that could not be read and were passed over. The log says which.",
 }
 
 Tell = Callable[[Ledger, Mapping[Metric, int]], None]

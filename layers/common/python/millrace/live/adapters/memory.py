@@ -132,6 +132,24 @@ class MemorySubscriptions:
 
 
 @dataclass(slots=True)
+class MemoryPlaces:
+    connections: MemoryConnections
+    subscriptions: MemorySubscriptions
+    taken: set[tuple[str, str, str]] = field(default_factory=set)
+
+    def of_connection(self, tenant: str, connection: str) -> int:
+        self.taken.add((tenant, connection, ""))
+        return sum(1 for of, id_, name in self.taken if of == tenant and not name and id_ in self.connections.rows)
+
+    def leave(self, tenant: str, connection: str) -> None:
+        self.taken.discard((tenant, connection, ""))
+
+    def of_subscription(self, tenant: str, connection: str, id_: str) -> int:
+        self.taken.add((tenant, connection, id_))
+        return sum(1 for of, *key in self.taken if of == tenant and tuple(key) in self.subscriptions.rows)
+
+
+@dataclass(slots=True)
 class MemoryWire:
     """Sockets as lists of what was sent; a closed one is no longer in `sent`'s keys but in `closed`."""
 

@@ -11,8 +11,10 @@ from millrace.ledger.application.heads import find_head
 from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.errors import AuthFailed, BadRequest, Forbidden
 from millrace.ledger.domain.names import Ledger, split_key
+from millrace.ledger.domain.naming import MAX_NAME_BYTES
 from millrace.ledger.domain.page import Event
 from millrace.live.application.subscribe import Overtaken, Subscribe
+from millrace.live.application.take_place import TakePlace
 from millrace.live.domain import dialects
 from millrace.live.domain import events as live_events
 from millrace.live.domain.events import SYNC
@@ -65,6 +67,8 @@ class Answers:
     ledger_of: Callable[[Connection], Ledger] = _sync_ledger
     resume: Callable[[str, str, str, str], int] = _no_cursors
     """The position that a stream's cursor stands at: tenant, runtime, stream, cursor."""
+    place: TakePlace | None = None
+    """None: a tenant may have any number of connections and subscriptions."""
 
     @property
     def by_type(self) -> Mapping[str, Handler]:
@@ -98,6 +102,8 @@ class Answers:
             "limits": LIMITS,
             "capabilities": CAPABILITIES,
         }
+        if self.place is not None:
+            self.place.for_connection(identity.tenant, connection.id)
         known = replace(connection, identity=identity, project=project, expires_ms=identity.expires_ms)
         return SocketAnswer(known, [message("connected", content, msg_id)])
 
@@ -162,6 +168,8 @@ class Answers:
             start = lambda _floor, _head: resumed  # noqa: E731
 
         def opened(watermark: int, begin: int) -> bool:
+            if self.place is not None:
+                self.place.for_subscription(_identity(connection).tenant, connection.id, subscription.id)
             content: dict[str, Any] = {"subscription_id": subscription.id}
             if asked.announces_watermark:
                 content["snapshot_high_watermark_seq_no"] = watermark
@@ -190,6 +198,8 @@ class Answers:
         subscription_id = payload.get("subscription_id")
         if not isinstance(subscription_id, str) or not subscription_id:
             raise BadRequest("unsubscribe needs a subscription_id.", field="subscription_id")
+        if len(subscription_id.encode()) > MAX_NAME_BYTES:
+            raise BadRequest(f"subscription_id is at most {MAX_NAME_BYTES} bytes.", field="subscription_id")
         self.subscriptions.remove(connection.id, subscription_id)
         return SocketAnswer(connection)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from millrace.ledger.domain import strict_json
-from millrace.ledger.domain.errors import BadRequest, MillraceError, Unavailable
+from millrace.ledger.domain.errors import BadRequest, MillraceError, Unavailable, UnreadableRow
 from millrace.live.application.answer import Answers, SocketAnswer
 from millrace.live.domain import dialects
 from millrace.live.domain.line import SYNC
@@ -36,11 +36,16 @@ class Converse:
     clock: Callable[[], int]
     take_turn: Callable[[str, str], Turn]
     """Wait until it is a message's turn: its connection and its type."""
+    count: Callable[[str], None] = lambda _tenant: None
+    """Counts a message of a tenant; raises `Throttled` if it sends too many."""
 
     def __call__(self, connection_id: str, text: str) -> None:
         parsed, problem = _parse(text)
         try:
             turn = self.take_turn(connection_id, str(parsed.get("type", "")))
+        except UnreadableRow:
+            self.fail(connection_id)  # none of its messages can be answered any more
+            return
         except MillraceError as error:
             self._tell(connection_id, parsed, error)
             return
@@ -81,6 +86,8 @@ class Converse:
             raise SocketError("auth_failed", "The token has expired; connect again with a new one.", claim="exp")
         if connection.identity is None and message["type"] != "connect":
             raise BadRequest("Say connect first; nothing else is valid before it.", field="type")
+        if connection.identity is not None and message["type"] != "disconnect":
+            self.count(connection.identity.tenant)
         handler = self.answers.by_type.get(message["type"])
         if handler is None:
             raise BadRequest(f"No such message type; known: {', '.join(self.answers.by_type)}.", field="type")

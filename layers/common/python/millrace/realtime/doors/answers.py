@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from millrace.ledger.domain.errors import BadRequest, MillraceError, TooLarge
+from millrace.ledger.domain.errors import BadRequest, MillraceError, Throttled, TooLarge
 from millrace.realtime.application.publish import Published
 from millrace.realtime.application.replay import ReplayPage
 from millrace.realtime.application.transcripts import SessionTranscript
 from millrace.realtime.ports import Watermark
-from millrace.runtime.http import Response, refusal, to_json
+from millrace.runtime.http import Response, refusal, retry_headers, to_json
 
 INVALID = "INVALID_REALTIME_EVENT"
 
@@ -34,6 +34,8 @@ def refuse_reader(error: MillraceError) -> Response:
 
 def refuse(error: MillraceError, code: str = INVALID) -> Response:
     """A malformed request in this contract's words; authorisation and storage errors as everywhere else."""
+    if isinstance(error, Throttled):
+        return _throttled(error)
     if not isinstance(error, (BadRequest, TooLarge)):
         return refusal(error)
     body = {**invalid([problem_of(error)]), "code": code, "message": error.message, "details": dict(error.details)}
@@ -46,6 +48,12 @@ def problem_of(error: MillraceError) -> dict[str, str]:
     """What is wrong with a request as a whole, as one error of an event."""
     field = str(error.details.get("field", ""))
     return {"pointer": "" if field in ("", "body") else f"/{field}", "message": error.message}
+
+
+def _throttled(error: Throttled) -> Response:
+    """Readable as this contract's error, and as everybody's."""
+    body = {"ok": False, "code": error.code, "message": error.message, "errors": [], "retryable": True}
+    return Response(to_json({**body, "details": dict(error.details)}), error.status, headers=retry_headers(error))
 
 
 def published(result: Published) -> tuple[int, dict[str, Any]]:

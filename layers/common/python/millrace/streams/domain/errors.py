@@ -153,7 +153,7 @@ class GrantEnded(SdkError):
 
 
 class RateLimited(SdkError):
-    """Storage asked to slow down."""
+    """The tenant sends more requests than it may, or storage asked to slow down."""
 
     status, code, retry_after_ms = 429, "SDK_SECURITY_RATE_LIMITED", 1000
     retryable, is_user_actionable = True, False
@@ -192,7 +192,10 @@ def as_sdk_error(error: MillraceError) -> SdkError:
     if isinstance(error, SdkError):
         return error
     kind = next((ours for theirs, ours in _FOREIGN.items() if isinstance(error, theirs)), InternalError)
-    return kind(error.message, **error.details)
+    worded = kind(error.message, **error.details)
+    if error.retry_after_ms is not None:
+        worded.retry_after_ms = error.retry_after_ms
+    return worded
 
 
 def catalogue() -> list[type[SdkError]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -16,7 +17,9 @@ class DynamoAgenda:
     runs: Runs
 
     def note(self, target: Target, ledgers: Iterable[str]) -> None:
-        self.runs.store([keys.key(keys.agenda(target.id), keys.visit(0, ledger)) for ledger in ledgers])
+        """Each note is told apart from the one before it, which a drain may be about to cross off."""
+        visits = [keys.key(keys.agenda(target.id), keys.visit(0, ledger)) for ledger in ledgers]
+        self.runs.store([{**visit, "v": {"S": os.urandom(8).hex()}} for visit in visits])
 
     def due(self, target: Target, now_ms: int, limit: int) -> Sequence[str]:
         asked = self.runs.between(keys.agenda(target.id), keys.moment(0), keys.moment(now_ms + 1))

@@ -12,9 +12,11 @@ from millrace.delivery.adapters.dynamodb import keys
 from millrace.delivery.domain.circuit import Circuit
 from millrace.delivery.domain.hub_targets import HubTarget
 from millrace.delivery.domain.targets import Blocked, TargetState
-from millrace.delivery.ports.targets import Kept
+from millrace.delivery.ports.targets import Everything, Kept
 from millrace.ledger.adapters.aws_errors import applied, translated
+from millrace.ledger.adapters.dynamodb.readable import Tell, readable, reading
 from millrace.ledger.adapters.dynamodb.state import query_all
+from millrace.ledger.domain.errors import UnreadableRow, unheard
 from millrace.ledger.domain.names import split_key
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ TARGET, STATE = "def#", "state#"
 class DynamoDirectory:
     client: DynamoDBClient
     table: str
+    tell: Tell = unheard
 
     def get(self, tenant: str, target_id: str) -> Kept | None:
         stored = self.item(tenant, TARGET + target_id)
@@ -36,12 +39,21 @@ class DynamoDirectory:
         return Kept(_target(tenant, stored), _state(self.item(tenant, STATE + target_id)))
 
     def of(self, tenant: str) -> Sequence[Kept]:
+        return self.everything(tenant).kept
+
+    def everything(self, tenant: str) -> Everything:
         items = {item["s"]["S"]: item for item in query_all(self.client, self.table, keys.targets(tenant))}
-        return [
-            Kept(_target(tenant, item), _state(items.get(STATE + sort.removeprefix(TARGET))))
-            for sort, item in items.items()
-            if sort.startswith(TARGET)
-        ]
+        unreadable: list[str] = []
+
+        def tell(row: UnreadableRow) -> None:
+            unreadable.append(str(row.details["key"]))
+            self.tell(row)
+
+        def read(sort: str) -> Kept:
+            return Kept(_target(tenant, items[sort]), _state(items.get(STATE + sort.removeprefix(TARGET))))
+
+        kept = list(readable((sort for sort in items if sort.startswith(TARGET)), read, tell))
+        return Everything(kept, unreadable)
 
     def tenants(self) -> Iterable[str]:
         return (item["s"]["S"] for item in query_all(self.client, self.table, TENANTS))
@@ -135,13 +147,16 @@ def _made(target: HubTarget) -> str:
 
 
 def _target(tenant: str, item: Any) -> HubTarget:
-    return HubTarget.of(tenant, item["s"]["S"].removeprefix(TARGET), item["d"]["S"], bytes(item["k"]["B"]))
+    id_ = item["s"]["S"].removeprefix(TARGET)
+    with reading("target", id_):
+        return HubTarget.of(tenant, id_, item["d"]["S"], bytes(item["k"]["B"]))
 
 
 def _state(item: Any) -> TargetState:
     stored = item or {}
-    texts = {name: stored.get(name, {"S": ""})["S"] for name in ("w", "b", "bd")}
-    circuit = Circuit(**json.loads(stored["c"]["S"])) if "c" in stored else Circuit()
-    blocked_ms = int(stored.get("bm", {"N": "0"})["N"])
-    quick = bool(stored.get("q", {"BOOL": False})["BOOL"])
-    return TargetState(circuit, texts["w"], texts["b"], texts["bd"], blocked_ms, quick)
+    with reading("target", stored.get("s", {}).get("S", "").removeprefix(STATE)):
+        texts = {name: stored.get(name, {"S": ""})["S"] for name in ("w", "b", "bd")}
+        circuit = Circuit(**json.loads(stored["c"]["S"])) if "c" in stored else Circuit()
+        blocked_ms = int(stored.get("bm", {"N": "0"})["N"])
+        quick = bool(stored.get("q", {"BOOL": False})["BOOL"])
+        return TargetState(circuit, texts["w"], texts["b"], texts["bd"], blocked_ms, quick)

@@ -10,19 +10,64 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from millrace.delivery.adapters.dynamodb import keys
-from millrace.delivery.domain.drains import DrainLease, WaitingTarget
-from millrace.delivery.ports.drains import LeaseTaken
+from millrace.delivery.domain.drains import EXPECTED_MS, DrainLease, WaitingTarget
+from millrace.delivery.ports.drains import Expected, LeaseTaken
 from millrace.ledger.adapters.aws_errors import applied, condition_failed, translated
+from millrace.ledger.adapters.dynamodb.readable import Tell, readable, reading
 from millrace.ledger.adapters.dynamodb.state import query_all
+from millrace.ledger.domain.errors import UnreadableRow, unheard
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+
+NOBODY = ""
+"""Holds the row of a target whose wake-up was announced: a lease that has ended for everybody."""
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoDrains:
     client: DynamoDBClient
     table: str
+    tell: Tell = unheard
+
+    def expect(self, tenant: str, target_id: str, now_ms: int) -> Expected:
+        values: dict[str, Any] = {
+            ":now": {"N": str(now_ms)},
+            ":old": {"N": str(now_ms - EXPECTED_MS)},
+            ":late": {"N": str(now_ms + EXPECTED_MS)},
+            ":zero": {"N": "0"},
+            ":nobody": {"S": NOBODY},
+            ":quick": {"BOOL": False},
+        }
+        kept = "h = if_not_exists(h, :nobody), u = if_not_exists(u, :zero), l = if_not_exists(l, :quick)"
+        with translated():
+            try:
+                self.client.update_item(
+                    TableName=self.table,
+                    Key=keys.key(keys.drains(tenant), target_id),
+                    UpdateExpression=f"SET w = :now, f = if_not_exists(f, :now), {kept}",
+                    ConditionExpression=(
+                        "(attribute_not_exists(u) OR u <= :now) AND (attribute_not_exists(w) OR w <= :old OR w > :late)"
+                    ),
+                    ExpressionAttributeValues=values,
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                )
+            except ClientError as error:
+                if not condition_failed(error):
+                    raise
+                return self._expected(tenant, error.response.get("Item") or self._item(tenant, target_id), now_ms)
+        return Expected(mine=True)
+
+    def _expected(self, tenant: str, item: Any, now_ms: int) -> Expected:
+        if not item:
+            return Expected(mine=True)
+        try:
+            drain = _drain(tenant, item)
+        except UnreadableRow as unreadable:
+            self.tell(unreadable)
+            return Expected(mine=True)  # whoever takes the lease puts the row right
+        return Expected(mine=False, drain=drain if drain.lives(now_ms) else None)
 
     def take(self, drain: DrainLease, now_ms: int) -> LeaseTaken:
         item: dict[str, Any] = {
@@ -47,15 +92,31 @@ class DynamoDrains:
                     raise
                 return LeaseTaken(False, self._other(drain, error))
         old = answer.get("Attributes")
-        return LeaseTaken(True, _drain(drain.tenant, old) if old else None)
+        died = list(readable([old] if old and _is_held(old) else [], partial(_drain, drain.tenant), self.tell))
+        return LeaseTaken(True, died[0] if died else None)
 
     def _other(self, drain: DrainLease, error: ClientError) -> DrainLease | None:
         """It comes with the refusal; where it does not, it is read, and may be gone by then."""
-        item: Any = error.response.get("Item")
-        if not item:
-            answer = self.client.get_item(TableName=self.table, Key=_key(drain), ConsistentRead=True)
-            item = answer.get("Item")
-        return _drain(drain.tenant, item) if item else None
+        item: Any = error.response.get("Item") or self._item(drain.tenant, drain.target_id)
+        try:
+            return _drain(drain.tenant, item) if item and _is_held(item) else None
+        except UnreadableRow as unreadable:
+            self.tell(unreadable)
+            self._drop(item)
+            return None
+
+    def _drop(self, item: Any) -> None:
+        """A lease that cannot be read is nobody's, and would keep the target from being served for ever."""
+        until: Any = item.get("u")
+        more: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(u)"}
+        if until is not None:
+            more = {"ConditionExpression": "u = :u", "ExpressionAttributeValues": {":u": until}}
+        key = {"p": item["p"], "s": item["s"]}
+        applied(partial(self.client.delete_item, TableName=self.table, Key=key, **more))
+
+    def _item(self, tenant: str, target_id: str) -> Any:
+        key = keys.key(keys.drains(tenant), target_id)
+        return self.client.get_item(TableName=self.table, Key=key, ConsistentRead=True).get("Item")
 
     def renew(self, drain: DrainLease) -> bool:
         return self._update(drain, "SET u = :until", {":until": {"N": str(drain.until_ms)}})
@@ -80,7 +141,8 @@ class DynamoDrains:
         return "a" in answer.get("Attributes", {})
 
     def of(self, tenant: str) -> Sequence[DrainLease]:
-        return [_drain(tenant, item) for item in query_all(self.client, self.table, keys.drains(tenant))]
+        items = query_all(self.client, self.table, keys.drains(tenant))
+        return list(readable(filter(_is_held, items), partial(_drain, tenant), self.tell))
 
     def _update(self, drain: DrainLease, expression: str, values: dict[str, Any]) -> bool:
         return applied(
@@ -99,6 +161,7 @@ class DynamoDrains:
 class DynamoLine:
     client: DynamoDBClient
     table: str
+    tell: Tell = unheard
 
     def wait(self, waiting: WaitingTarget) -> None:
         item: dict[str, Any] = {
@@ -121,13 +184,23 @@ class DynamoLine:
 
     def waiting(self, tenant: str) -> Sequence[WaitingTarget]:
         items = query_all(self.client, self.table, keys.line(tenant))
-        return [WaitingTarget(tenant, one["s"]["S"], int(one["f"]["N"]), bool(one["l"]["BOOL"])) for one in items]
+        return list(readable(items, partial(_waiting, tenant), self.tell))
 
 
 def _key(drain: DrainLease) -> dict[str, Any]:
     return keys.key(keys.drains(drain.tenant), drain.target_id)
 
 
+def _is_held(item: Any) -> bool:
+    return bool(item.get("h") != {"S": NOBODY})
+
+
 def _drain(tenant: str, item: Any) -> DrainLease:
-    since_ms, until_ms = int(item["f"]["N"]), int(item["u"]["N"])
-    return DrainLease(tenant, item["s"]["S"], item["h"]["S"], since_ms, until_ms, bool(item["l"]["BOOL"]))
+    with reading("lease", item["s"]["S"]):
+        since_ms, until_ms = int(item["f"]["N"]), int(item["u"]["N"])
+        return DrainLease(tenant, item["s"]["S"], item["h"]["S"], since_ms, until_ms, bool(item["l"]["BOOL"]))
+
+
+def _waiting(tenant: str, item: Any) -> WaitingTarget:
+    with reading("place in line", item["s"]["S"]):
+        return WaitingTarget(tenant, item["s"]["S"], int(item["f"]["N"]), bool(item["l"]["BOOL"]))

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
+from typing import Any
 
 from millrace.delivery.adapters.dynamodb import keys
 from millrace.delivery.adapters.dynamodb.positions import DynamoPositions
@@ -58,17 +59,16 @@ class DynamoDeliveryLedger:
                 # Asked for the next one, the drain has found nothing more here, unless its time ran out.
                 if self.may_go_on():
                     self.unfinished.discard(ledger)
-                    self.runs.remove(keys.agenda(target.id), visits.get(ledger, []))
+                    self.runs.cross_off(visits.get(ledger, []))
             if not order or sum(map(len, visits.values())) < VISITS:
                 return
 
-    def _visits(self, target: Target, now_ms: int) -> dict[str, list[str]]:
+    def _visits(self, target: Target, now_ms: int) -> dict[str, list[Any]]:
         """Some of those that are due, the oldest first."""
         asked = self.runs.between(keys.agenda(target.id), keys.moment(0), keys.moment(now_ms + 1))
-        visits: dict[str, list[str]] = {}
+        visits: dict[str, list[Any]] = {}
         for item in islice(self.runs.items(asked, VISITS), VISITS):
-            sort = item["s"]["S"]
-            visits.setdefault(sort.partition(keys.END)[2], []).append(sort)
+            visits.setdefault(item["s"]["S"].partition(keys.END)[2], []).append(item)
         return visits
 
     def select(self, target: Target, ledger: str, now_ms: int, events: int, size: int) -> Selection:

@@ -13,7 +13,9 @@ from millrace.delivery.domain.targets import Target
 from millrace.delivery.ports.targets import Position
 from millrace.ledger.adapters.aws_errors import applied, translated
 from millrace.ledger.adapters.dynamodb.batch import get_all
+from millrace.ledger.adapters.dynamodb.readable import Tell, readable, reading
 from millrace.ledger.adapters.dynamodb.state import query_all
+from millrace.ledger.domain.errors import unheard
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.ports import State
 
@@ -22,15 +24,16 @@ from millrace.ledger.ports import State
 class DynamoPositions:
     runs: Runs
     state: State
+    tell: Tell = unheard
 
     def of(self, target: Target, ledgers: Sequence[str]) -> Mapping[str, Position]:
         wanted = [_key(target, ledger) for ledger in dict.fromkeys(ledgers)]
         items = get_all(self.runs.client, self.runs.table, wanted, self.runs.together, tries=6) if wanted else []
-        return {item["s"]["S"]: _position(item) for item in items}
+        return dict(readable(items, _named, self.tell))
 
     def all(self, target: Target, prefix: str = "") -> Iterable[tuple[str, Position]]:
-        for item in query_all(self.runs.client, self.runs.table, keys.cursors(target.id), prefix):
-            yield item["s"]["S"], _position(item)
+        items = query_all(self.runs.client, self.runs.table, keys.cursors(target.id), prefix)
+        return readable(items, _named, self.tell)
 
     def stored(self, target: Target, ledger: str) -> int:
         """0 if it has never been set."""
@@ -90,4 +93,9 @@ def _key(target: Target, ledger: str) -> dict[str, Any]:
 
 def _position(item: Any) -> Position:
     """A row may count deliveries before it has a cursor."""
-    return Position(int(item["v"]["N"]) if "v" in item else 0, int(item["n"]["N"]) if "n" in item else 0)
+    with reading("cursor", item["s"]["S"]):
+        return Position(int(item["v"]["N"]) if "v" in item else 0, int(item["n"]["N"]) if "n" in item else 0)
+
+
+def _named(item: Any) -> tuple[str, Position]:
+    return item["s"]["S"], _position(item)

@@ -21,6 +21,7 @@ from millrace.delivery.domain.rows import Cut, Row, apart, delivered_within, is_
 from millrace.delivery.domain.states import Delivery, Status
 from millrace.ledger.adapters.aws_errors import applied, translated
 from millrace.ledger.adapters.dynamodb.batch import GET_KEYS, get_all
+from millrace.ledger.adapters.dynamodb.readable import reading
 from millrace.ledger.ports import Together
 
 if TYPE_CHECKING:
@@ -149,6 +150,11 @@ class Runs:
         if calls:
             self.together(calls)
 
+    def cross_off(self, visits: Sequence[Any]) -> None:
+        """Remove visits that were made, unless they have been noted again since they were read."""
+        if visits:
+            self.together([partial(self._cross_off, visit) for visit in visits])
+
     def pointed(self, target: str, begin: str, end: str) -> Iterator[list[Pointer]]:
         """Pointers in order, some at a time."""
         items = self.items(self.between(keys.pointers(target), begin, end), GET_KEYS)
@@ -194,16 +200,24 @@ class Runs:
         with translated():
             self.client.put_item(TableName=self.table, Item=item)
 
+    def _cross_off(self, visit: Any) -> None:
+        more: Any = {"ConditionExpression": "attribute_not_exists(v)"}
+        if "v" in visit:
+            more = {"ConditionExpression": "v = :v", "ExpressionAttributeValues": {":v": visit["v"]}}
+        key = {"p": visit["p"], "s": visit["s"]}
+        applied(lambda: self.client.delete_item(TableName=self.table, Key=key, **more))
+
     def _remove(self, key: Any) -> None:
         with translated():
             self.client.delete_item(TableName=self.table, Key=key)
 
 
 def row_of(item: Any) -> Row:
-    status, attempts, first_ms, last_ms, next_ms, error = json.loads(item["d"]["S"])
-    delivery = Delivery(Status(status), attempts, first_ms, last_ms, next_ms, error)
-    last = int(item["s"]["S"].rpartition(keys.END)[2])
-    return Row(Range(int(item["f"]["N"]), last, delivery), int(item["n"]["N"]))
+    with reading("deliveries", item["s"]["S"]):
+        status, attempts, first_ms, last_ms, next_ms, error = json.loads(item["d"]["S"])
+        delivery = Delivery(Status(status), attempts, first_ms, last_ms, next_ms, error)
+        last = int(item["s"]["S"].rpartition(keys.END)[2])
+        return Row(Range(int(item["f"]["N"]), last, delivery), int(item["n"]["N"]))
 
 
 def _item(target: str, ledger: str, row: Row) -> dict[str, Any]:
@@ -219,8 +233,9 @@ def _item(target: str, ledger: str, row: Row) -> dict[str, Any]:
 
 def pointer_of(item: Any) -> Pointer:
     sort = item["s"]["S"]
-    _, ledger, *_, last = sort.split(keys.END)
-    return Pointer(sort, ledger, int(last), int(item["m"]["N"]))
+    with reading("pointer", sort):
+        _, ledger, *_, last = sort.split(keys.END)
+        return Pointer(sort, ledger, int(last), int(item["m"]["N"]))
 
 
 def _lost(error: ClientError) -> bool:

@@ -5,14 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from millrace.delivery.domain.drains import DrainLease, WaitingTarget
-from millrace.delivery.ports.drains import LeaseTaken
+from millrace.delivery.domain.drains import EXPECTED_MS, DrainLease, WaitingTarget
+from millrace.delivery.ports.drains import Expected, LeaseTaken
 
 
 @dataclass(slots=True)
 class MemoryDrains:
     held: dict[tuple[str, str], DrainLease] = field(default_factory=dict)
     asked: set[tuple[str, str]] = field(default_factory=set)
+    expected: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def expect(self, tenant: str, target_id: str, now_ms: int) -> Expected:
+        key = (tenant, target_id)
+        held = self.held.get(key)
+        if held is not None and held.lives(now_ms):
+            return Expected(mine=False, drain=held)
+        if now_ms - EXPECTED_MS < self.expected.get(key, -EXPECTED_MS) <= now_ms + EXPECTED_MS:
+            return Expected(mine=False)
+        self.expected[key] = now_ms
+        return Expected(mine=True)
 
     def take(self, drain: DrainLease, now_ms: int) -> LeaseTaken:
         other = self.held.get(_key(drain))
@@ -20,6 +31,7 @@ class MemoryDrains:
             return LeaseTaken(False, other)
         self.held[_key(drain)] = drain
         self.asked.discard(_key(drain))
+        self.expected.pop(_key(drain), None)
         return LeaseTaken(True, other)
 
     def renew(self, drain: DrainLease) -> bool:
@@ -38,6 +50,7 @@ class MemoryDrains:
         if not self._has(drain):
             return False
         del self.held[_key(drain)]
+        self.expected.pop(_key(drain), None)
         asked = _key(drain) in self.asked
         self.asked.discard(_key(drain))
         return asked

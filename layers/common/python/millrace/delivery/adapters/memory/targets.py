@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from millrace.delivery.domain.circuit import Circuit
 from millrace.delivery.domain.hub_targets import HubTarget, SecretsLost
 from millrace.delivery.domain.targets import Blocked, Target, TargetState
-from millrace.delivery.ports.targets import Kept, Position, Wake
+from millrace.delivery.ports.targets import Everything, Kept, Position, Wake
 from millrace.ledger.domain.names import join_key
 
 
@@ -48,6 +48,9 @@ class MemoryDirectory:
     def of(self, tenant: str) -> Sequence[Kept]:
         mine = sorted((target for target in self.targets.values() if target.tenant == tenant), key=lambda one: one.id)
         return [Kept(target, self.states.get(target.key)) for target in mine]
+
+    def everything(self, tenant: str) -> Everything:
+        return Everything(self.of(tenant))
 
     def tenants(self) -> Iterable[str]:
         return sorted(self.known)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from millrace.ledger.adapters.aws_errors import THROTTLES, translated
+from millrace.ledger.adapters.aws_errors import THROTTLES, refusal_of, translated
 from millrace.ledger.adapters.dynamodb.batch import get_all
 from millrace.ledger.domain.errors import Unavailable
 from millrace.ledger.domain.names import Ledger, join_key
@@ -76,6 +76,9 @@ class DynamoClaims:
                 existed.add(id_)
             else:
                 failed.add(id_)
+                refused = refusal_of(str(code), str(response["Error"].get("Message", "")))
+                if refused is not None:
+                    raise refused
                 if code not in THROTTLES and code not in {"InternalServerError", "TransactionConflict"}:
                     raise Unavailable("Storage refused a claim.", cause=code)
         return Claimed(frozenset(created), frozenset(existed), frozenset(failed))

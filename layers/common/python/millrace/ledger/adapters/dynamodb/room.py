@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from millrace.ledger.adapters.aws_errors import applied, translated
 from millrace.ledger.adapters.dynamodb.batch import Item, delete_all
+from millrace.ledger.adapters.dynamodb.readable import Tell, readable, reading
 from millrace.ledger.domain import receipts
+from millrace.ledger.domain.errors import unheard
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.domain.packing import pack, unpack
 from millrace.ledger.domain.page import Draft, Origin, Record
@@ -32,6 +34,8 @@ class DynamoRoom:
     client: DynamoDBClient
     table: str
     together: Together
+    tell: Tell = unheard
+    """A request that cannot be read is its writer's alone, who gives up; it holds up nobody else."""
 
     def leave(self, ledger: Ledger, request: Waiting) -> None:
         with translated():
@@ -45,7 +49,7 @@ class DynamoRoom:
                 Parameters=[{"S": _shard_key(ledger, shard)} for shard in range(SHARDS)],
                 ConsistentRead=True,
             )
-        return [_waiting(item) for item in answer["Items"]]
+        return list(readable(answer["Items"], _waiting, self.tell))
 
     def clear(self, ledger: Ledger, nonces: Sequence[bytes]) -> None:
         delete_all(self.client, self.table, [_key(ledger, nonce) for nonce in nonces], self.together)
@@ -132,15 +136,16 @@ def _row(ledger: Ledger, request: Waiting) -> dict[str, Any]:
 
 
 def _waiting(item: Item) -> Waiting:
-    drafts = tuple(
-        Draft(record.id, record.digest, record.body or b"", record.partitions) for record in unpack(item["e"]["B"])
-    )
-    return Waiting(
-        nonce=item["k"]["B"],
-        drafts=drafts,
-        mark=int(item["m"]["N"]),
-        origin=Origin(item["o"]["S"], item["x"]["S"]),
-        stops=item["s"]["BOOL"],
-        arrived_ms=int(item["a"]["N"]),
-        ends_ms=int(item["u"]["N"]),
-    )
+    with reading("request", str(item.get("l", {}).get("S", ""))):
+        drafts = tuple(
+            Draft(record.id, record.digest, record.body or b"", record.partitions) for record in unpack(item["e"]["B"])
+        )
+        return Waiting(
+            nonce=item["k"]["B"],
+            drafts=drafts,
+            mark=int(item["m"]["N"]),
+            origin=Origin(item["o"]["S"], item["x"]["S"]),
+            stops=item["s"]["BOOL"],
+            arrived_ms=int(item["a"]["N"]),
+            ends_ms=int(item["u"]["N"]),
+        )

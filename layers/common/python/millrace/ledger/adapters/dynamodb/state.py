@@ -36,7 +36,7 @@ class DynamoState:
         start = random.SystemRandom().randrange(SHARDS)
         for shard in range(start, start + SHARDS):
             for item in query_all(self.client, self.table, registry_key(shard % SHARDS)):
-                yield Ledger(item["s"]["S"], item["d"]["S"])
+                yield _registered(item)
 
     def marks(self, ledger: Ledger) -> Marks:
         cursors: dict[str, int] = {}
@@ -100,6 +100,12 @@ def registered(client: DynamoDBClient, table: str, prefix: str, together: Togeth
         return [item["s"]["S"] for item in query_all(client, table, registry_key(number), prefix)]
 
     return [name for names in together([partial(shard, number) for number in range(SHARDS)]) for name in names]
+
+
+def _registered(item: Any) -> Ledger:
+    """Its name is all that consumers need: a row without the rest hides no ledger, and no neighbour of one."""
+    scope = item.get("d")
+    return Ledger(item["s"]["S"], scope["S"] if isinstance(scope, dict) and "S" in scope else "")
 
 
 def registry_key(shard: int) -> str:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from millrace.ledger.adapters.aws_errors import applied, condition_failed, translated
+from millrace.ledger.adapters.dynamodb.readable import reading
 from millrace.ledger.domain.access import Identity
-from millrace.ledger.domain.errors import Unavailable
+from millrace.ledger.domain.errors import Unavailable, UnreadableRow
+from millrace.live.adapters.dynamodb.places import LIFE_SECONDS, connection_key, place_of_connection
 from millrace.live.domain.line import SLOW, SUBMIT, SYNC, TURN_MS, is_dead
 from millrace.live.domain.messages import MAX_IN_FLIGHT, MAX_MESSAGES_PER_SECOND
 from millrace.live.ports import Connection, Cycle, Turn
@@ -19,9 +21,6 @@ from millrace.live.ports import Connection, Cycle, Turn
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-LIFE_SECONDS = 3 * 3600
-"""API Gateway ends a connection after two hours."""
-ROW = "connection"
 ALIVE = "(attribute_not_exists(#until) OR #until > :now OR served = taken)"
 """`is_dead` of the row, the other way round."""
 WINDOW = "w#"
@@ -34,7 +33,7 @@ class DynamoConnections:
     table: str
 
     def open(self, id_: str, now_ms: int) -> None:
-        item: dict[str, Any] = {**_key(id_), "ttl": {"N": str(now_ms // 1000 + LIFE_SECONDS)}}
+        item: dict[str, Any] = {**connection_key(id_), "ttl": {"N": str(now_ms // 1000 + LIFE_SECONDS)}}
         with translated():
             self.client.put_item(TableName=self.table, Item=item)
 
@@ -67,7 +66,7 @@ class DynamoConnections:
             try:
                 answer: Any = self.client.update_item(
                     TableName=self.table,
-                    Key=_key(id_),
+                    Key=connection_key(id_),
                     UpdateExpression=f"SET {', '.join(sets)}",
                     ConditionExpression=" AND ".join(conditions),
                     ExpressionAttributeNames={"#w": window, "#until": "until"},
@@ -86,7 +85,9 @@ class DynamoConnections:
 
     def look(self, id_: str, turn: Turn) -> Turn:
         with translated():
-            item: Any = self.client.get_item(TableName=self.table, Key=_key(id_), ConsistentRead=True).get("Item")
+            item: Any = self.client.get_item(TableName=self.table, Key=connection_key(id_), ConsistentRead=True).get(
+                "Item"
+            )
         return _turn(id_, item, turn.kind, turn.number) if item else replace(turn, refused="gone")
 
     def end_turn(self, turn: Turn, connection: Connection, now_ms: int) -> None:
@@ -110,7 +111,7 @@ class DynamoConnections:
         past = {f"#w{second}": f"{WINDOW}{second}" for second in turn.seconds if second < now_ms // 1000}
         update: dict[str, Any] = {
             "TableName": self.table,
-            "Key": _key(connection.id),
+            "Key": connection_key(connection.id),
             "UpdateExpression": f"SET {', '.join(sets)}" + (f" REMOVE {', '.join(past)}" if past else ""),
             "ConditionExpression": f"attribute_exists(p) AND {_below('served', ':number')}",
             "ExpressionAttributeValues": values,
@@ -121,18 +122,24 @@ class DynamoConnections:
 
     def is_stranger(self, id_: str, now_ms: int) -> bool:
         with translated():
-            item: Any = self.client.get_item(TableName=self.table, Key=_key(id_), ConsistentRead=True).get("Item")
+            item: Any = self.client.get_item(TableName=self.table, Key=connection_key(id_), ConsistentRead=True).get(
+                "Item"
+            )
         if item and _number(item, "served") < _number(item, "taken") and not _is_dead(item, now_ms):
             raise Unavailable("A message of this connection is being handled.")
-        return not item or _connection(id_, item).identity is None
+        try:
+            return not item or _connection(id_, item).identity is None
+        except UnreadableRow:
+            return True  # whatever it says next would end it
 
     def remove(self, id_: str) -> None:
+        """The place that it takes first: were its row gone, nobody would find it any more."""
         with translated():
-            self.client.delete_item(TableName=self.table, Key=_key(id_))
-
-
-def _key(id_: str) -> dict[str, Any]:
-    return {"p": {"S": f"c#{id_}"}, "s": {"S": ROW}}
+            item: Any = self.client.get_item(TableName=self.table, Key=connection_key(id_), ConsistentRead=True)
+            tenant = item.get("Item", {}).get("t")
+            if tenant is not None:
+                self.client.delete_item(TableName=self.table, Key=place_of_connection(tenant["S"], id_))
+            self.client.delete_item(TableName=self.table, Key=connection_key(id_))
 
 
 def _below(name: str, limit: str) -> str:
@@ -172,18 +179,19 @@ def _turn(id_: str, item: Any, kind: str, number: int) -> Turn:
 def _connection(id_: str, item: Any) -> Connection:
     if "c" not in item:
         return Connection(id_)
-    stored = json.loads(item["c"]["S"])
-    identity, cycle = stored.pop("identity"), stored.pop("cycle")
-    if identity is not None:
-        identity = Identity(
-            **{
-                **identity,
-                "projects": frozenset(identity["projects"]),
-                "roles": frozenset(identity["roles"]),
-                "partitions": tuple(identity["partitions"]),
-            }
-        )
-    if cycle is not None:
-        partitions = cycle["partitions"]
-        cycle = Cycle(None if partitions is None else tuple(partitions), cycle["next_since"], cycle["sync_to"])
-    return Connection(**stored, identity=identity, cycle=cycle)
+    with reading("connection", id_):
+        stored = json.loads(item["c"]["S"])
+        identity, cycle = stored.pop("identity"), stored.pop("cycle")
+        if identity is not None:
+            identity = Identity(
+                **{
+                    **identity,
+                    "projects": frozenset(identity["projects"]),
+                    "roles": frozenset(identity["roles"]),
+                    "partitions": tuple(identity["partitions"]),
+                }
+            )
+        if cycle is not None:
+            partitions = cycle["partitions"]
+            cycle = Cycle(None if partitions is None else tuple(partitions), cycle["next_since"], cycle["sync_to"])
+        return Connection(**stored, identity=identity, cycle=cycle)

@@ -15,10 +15,13 @@ from botocore.exceptions import ClientError
 
 from millrace.ledger.adapters.aws_errors import condition_failed, translated
 from millrace.ledger.adapters.dynamodb.batch import delete_all, put_all
+from millrace.ledger.adapters.dynamodb.readable import Tell, readable, reading
 from millrace.ledger.adapters.dynamodb.state import query_all
-from millrace.ledger.domain.names import Ledger, join_key
+from millrace.ledger.domain.errors import UnreadableRow, unheard
+from millrace.ledger.domain.names import Ledger, join_key, split_key
 from millrace.ledger.ports import Together
-from millrace.live.adapters.dynamodb.connections import LIFE_SECONDS
+from millrace.live.adapters.dynamodb.places import LIFE_SECONDS, place_of_subscription
+from millrace.live.domain.events import SYNC
 from millrace.live.ports import Subscription
 
 if TYPE_CHECKING:
@@ -35,12 +38,15 @@ class DynamoSubscriptions:
     table: str
     together: Together
     clock: Callable[[], int]
+    tell: Tell = unheard
 
     def add(self, subscription: Subscription) -> None:
         before = self._listed(subscription.connection, subscription.id)
         keys = _lookup_keys(subscription)
         ttl = {"N": str(self.clock() // 1000 + LIFE_SECONDS)}
         listed = {**_list_key(subscription.connection, subscription.id), "k": {"S": json.dumps(keys)}, "ttl": ttl}
+        if subscription.id != SYNC:
+            listed["t"] = {"S": split_key(subscription.ledger)[1]}
         with translated():
             self.client.put_item(TableName=self.table, Item=listed)
         content = {"S": json.dumps(asdict(subscription))}
@@ -97,7 +103,9 @@ class DynamoSubscriptions:
             name = listed["s"]["S"].removeprefix("sub#")
             if id_ not in (None, name):
                 continue
-            rows = [{"p": {"S": key}, "s": {"S": f"{connection}#{name}"}} for key in json.loads(listed["k"]["S"])]
+            rows = [{"p": {"S": key}, "s": {"S": f"{connection}#{name}"}} for key in self._keys(listed)]
+            if "t" in listed:
+                rows.append(place_of_subscription(listed["t"]["S"], connection, name))
             delete_all(self.client, self.table, rows, self.together)
             delete_all(self.client, self.table, [_list_key(connection, name)], self.together)
 
@@ -106,11 +114,23 @@ class DynamoSubscriptions:
             item = self.client.get_item(TableName=self.table, Key=_list_key(connection, id_), ConsistentRead=True).get(
                 "Item"
             )
-        keys: list[str] = json.loads(item["k"]["S"]) if item else []
-        return keys
+        return self._keys(item) if item else []
+
+    def _keys(self, listed: Any) -> list[str]:
+        """None if that cannot be read: the rows that it listed end with the life of the connection."""
+        return next(iter(readable([listed], _listed_keys, self.tell)), [])
 
     def _query(self, key: str) -> list[Subscription]:
-        return [_subscription(item) for item in query_all(self.client, self.table, key)]
+        return [self._read(item) for item in query_all(self.client, self.table, key)]
+
+    def _read(self, item: Any) -> Subscription:
+        """One that cannot be read is as good as one whose sender died: its connection is closed, and comes again."""
+        try:
+            return _subscription(item)
+        except UnreadableRow as unreadable:
+            self.tell(unreadable)
+            connection, _, id_ = item["s"]["S"].partition("#")
+            return Subscription(connection, id_, "", None, "", "", 0, 0, sender_until_ms=1)
 
 
 def _whole(ledger: str) -> str:
@@ -135,11 +155,18 @@ def _list_key(connection: str, id_: str) -> dict[str, Any]:
     return {"p": {"S": f"c#{connection}"}, "s": {"S": f"sub#{id_}"}}
 
 
+def _listed_keys(item: Any) -> list[str]:
+    with reading("subscription", item["s"]["S"]):
+        keys = json.loads(item["k"]["S"])
+        return [str(key) for key in keys]
+
+
 def _subscription(item: Any) -> Subscription:
-    stored = json.loads(item["d"]["S"])
-    if stored["partitions"] is not None:
-        stored["partitions"] = tuple(stored["partitions"])
-    stored["sender_until_ms"] = int(item["u"]["N"])
-    if "a" in item:
-        stored["after"] = int(item["a"]["N"])
-    return Subscription(**stored)
+    with reading("subscription", item["s"]["S"]):
+        stored = json.loads(item["d"]["S"])
+        if stored["partitions"] is not None:
+            stored["partitions"] = tuple(stored["partitions"])
+        stored["sender_until_ms"] = int(item["u"]["N"])
+        if "a" in item:
+            stored["after"] = int(item["a"]["N"])
+        return Subscription(**stored)

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from millrace.ledger.adapters.aws_errors import applied, condition_failed, translated
+from millrace.ledger.adapters.dynamodb.readable import Tell, readable, reading
 from millrace.ledger.adapters.dynamodb.state import query_all
+from millrace.ledger.domain.errors import unheard
 from millrace.ledger.domain.names import Ledger, join_key, split_key
 from millrace.ledger.domain.page import Draft
 from millrace.streams.ports import Announcement, Intent, VersionedRow
@@ -26,6 +28,7 @@ INTENT_SHARDS = 8
 class DynamoRows:
     client: DynamoDBClient
     table: str
+    tell: Tell = unheard
 
     def get(self, group: str, key: str) -> VersionedRow | None:
         with translated():
@@ -88,9 +91,14 @@ class DynamoRows:
 
     def left_before(self, ms: int) -> Iterable[Intent]:
         for shard in range(INTENT_SHARDS):
-            for item in query_all(self.client, self.table, _shard(shard)):
-                if int(item["t"]["N"]) < ms:
-                    yield Intent(*split_key(item["s"]["S"]))
+            for left_ms, intent in readable(query_all(self.client, self.table, _shard(shard)), _left, self.tell):
+                if left_ms < ms:
+                    yield intent
+
+
+def _left(item: Any) -> tuple[int, Intent]:
+    with reading("intent", item["s"]["S"]):
+        return int(item["t"]["N"]), Intent(*split_key(item["s"]["S"]))
 
 
 def _key(group: str, key: str) -> dict[str, Any]:
