@@ -85,7 +85,7 @@ class AuditEvent(BaseModel):
 
 
 class AuditPage(Closed):
-    """Go on with `next_after`; nothing has happened since if there are no events."""
+    """A page may be short, even empty: go on with `next_after` until it stays the same."""
 
     events: list[AuditEvent]
     next_after: Annotated[int, Field(ge=0)]

@@ -97,6 +97,7 @@ def _evidence(world: World, log: Log, pollers: list[Poller], probes: Probes, del
 
 def _known(world: World) -> set[str]:
     known = {tenant.ledger(door.contract, *door.scope) for tenant in world.tenants.values() for door in DOORS}
+    known |= {tenant.ledger("audit") for tenant in world.tenants.values()}  # of its negotiations
     flooder, projects = world.tenants[FLOODER], range(world.plan.flood_projects)
     return known | {flooder.ledger("sync", f"{FLOODED}{number}") for number in projects}
 

@@ -135,6 +135,7 @@ BREACHES = {
         "in the archive": archive(E1, E2, sight(3, "e3", OURS, THEIRS)),
         "to a follower": seen(E1, E2, sight(3, "e3", THEIRS)),
         "to a target": target(posts=(*TARGET.posts, post(4, "e9", tenant=THEIRS))),
+        "in an audit": replace(GOOD, log={f"audit#{OURS}": (Sight(1, "n", frozenset()), sight(2, "m", THEIRS))}),
         "whose it is cannot be said": seen(E1, E2, Sight(3, "e3", frozenset())),
     },
     "poison is refused": {

@@ -160,7 +160,8 @@ def mark_all(runtime: Runtime, maker: Maker) -> None:
         assert runtime.ask("POST", "/markers", json={"label": "x", "position": PLACE, **wrong}).status_code == 400
     for move in moves:
         assert runtime.ask("PATCH", "/markers/m1/position", json=move).status_code == 400
-    runtime.good("PATCH", "/markers/m1/position", json={"position": PLACE, "expected_revision": 1})
+    extended = {"position": PLACE, "expected_revision": 1, "extensions": {**maker.buried(2), **maker.taint()}}
+    runtime.good("PATCH", "/markers/m1/position", json=extended)
     wrong_query = {"expected_revision": 1, "auth_token": f"{maker.secret}-deleted"}
     assert runtime.ask("DELETE", "/markers/m2", params=wrong_query).status_code == 400
     runtime.good("DELETE", "/markers/m2", params={"expected_revision": 1})

@@ -40,7 +40,8 @@ def everything(hub: Hub, tenant: str) -> set[tuple[str, int]]:
     done(sent(hub, "POST", "/v1/runtimes/rt/diagnostics/grants", grant, **token))
     one = ["realtime#{}#s1", "realtime#{}#s2", "realtime#{}#s3", "streams#{}#rt#main", "streams#{}#rt#markers"]
     ledgers = {name.format(tenant) for name in [*one, "catalog#{}#orders", "audit#{}"]}
-    return {(name, 1) for name in ledgers} | {(f"sync#{tenant}#demo", 1), (f"sync#{tenant}#demo", 2)}
+    seconds = {(f"audit#{tenant}", 2), (f"sync#{tenant}#demo", 2)}
+    return {(name, 1) for name in [*ledgers, f"sync#{tenant}#demo"]} | seconds
 
 
 def positions(hub: Hub, tenant: str) -> list[tuple[str, int]]:

@@ -12,6 +12,7 @@ from millrace.ledger.domain.errors import Forbidden, Unavailable
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.domain.page import Page
 from millrace.streams.adapters.memory import MemoryRawValues
+from millrace.streams.application import audit
 from millrace.streams.application.audit import audit_ledger
 from millrace.streams.domain.errors import Absent, GrantEnded, InvalidArgument
 from millrace.streams.ports import RawEntry
@@ -274,6 +275,21 @@ def test_the_audit_ledger_is_read_on_from_a_position_by_operators_of_the_tenant(
     assert hub.audit.read(hub.identity(tenant="t2"), 0, 3) == {"events": [], "next_after": 0}
     with pytest.raises(Forbidden):
         hub.audit.read(hub.identity(roles=["consumer", "producer"]), 0, 3)
+
+
+def test_rows_of_runtimes_that_a_token_does_not_reach_hide_none_that_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """P4: a page is filled past them; where they are too many for one answer, `next_after` goes on."""
+    hub = StreamsHub(negotiated=False)
+    for _ in range(30):
+        hub.agree("theirs")
+    hub.agree("ours")
+    ours = hub.identity(partitions=["runtime:ours"])
+    page = hub.audit.read(ours, 0, 3)
+    assert ([entry["position"] for entry in page["events"]], page["next_after"]) == ([31], 31)
+    monkeypatch.setattr(audit, "SCANNED", 20)
+    first = hub.audit.read(ours, 0, 3)
+    assert first == {"events": [], "next_after": 20}
+    assert [entry["runtime_id"] for entry in hub.audit.read(ours, 20, 3)["events"]] == ["ours"]
 
 
 class FailingLog(type(StreamsHub().log)):  # type: ignore[misc]

@@ -367,6 +367,9 @@ def test_a_move_takes_extensions_and_leaves_them_where_it_sends_none() -> None:
     sent = {"c": 3, "peer_id": "bob", "auth_token": CANARY}
     assert move(3, extensions=sent)["extensions"] == {"c": 3, "peer_id": hashed}
     assert move(4, extensions={})["extensions"] == {}
+    with pytest.raises(InvalidArgument) as refusal:
+        move(5, auth_token=CANARY)
+    assert refusal.value.details["field"] == "auth_token", "a move has no place for it"
     for bad in odd({"Bad Key": 1}, [], "x"):
         with pytest.raises(InvalidArgument) as refusal:
             move(5, extensions=bad)

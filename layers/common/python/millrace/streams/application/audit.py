@@ -16,6 +16,8 @@ from millrace.ledger.domain.names import Ledger
 from millrace.ledger.domain.page import Draft, Origin
 from millrace.ledger.ports import Log, State, Together
 
+SCANNED = 10_000
+
 
 @dataclass(frozen=True, slots=True)
 class AuditLedger:
@@ -39,19 +41,25 @@ class AuditLedger:
         return Draft(f"{action}-{self.new_id()}", digest(body), body)
 
     def read(self, identity: Identity, after: int, limit: int) -> dict[str, Any]:
-        """What happened to the runtimes that the bearer reaches, and to all of them."""
+        """What happened to the runtimes that the bearer reaches, and to all of them.
+
+        Rows of other runtimes are passed over, at most so many that an answer does not take long.
+        """
         identity.require(OPERATOR)
         ledger = audit_ledger(identity.tenant)
         head = newest(self.log, self.heads, ledger, self.state.marks(ledger).hint)
         events: list[dict[str, Any]] = []
         at = after
-        for page in ReadLog(self.log, self.together)(ledger, after, head, limit):
-            for event in page.events():
-                if event.position > at and len(events) < limit and event.record.body is not None:
+        last = min(head, after + SCANNED)
+        for pages in ReadLog(self.log, self.together).batches(ledger, after, last, limit):
+            for event in (event for page in pages for event in page.events()):
+                if at < event.position <= last and len(events) < limit and event.record.body is not None:
                     entry = json.loads(event.record.body)
                     if _concerns(identity, entry):
                         events.append({"position": event.position, **entry})
                     at = event.position
+            if len(events) == limit:
+                break
         return {"events": events, "next_after": at}
 
 
