@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
+from millrace.delivery.application.expect_drain import ExpectDrain
 from millrace.delivery.domain.hub_targets import HubTarget
 from millrace.delivery.domain.sources import place_of
 from millrace.delivery.ports.targets import Directory, Kept, Position, Positions, Wake, Wakes
@@ -49,6 +50,7 @@ class SweepTargets:
 
     lag: Lag
     directory: Directory
+    expect: ExpectDrain
     wakes: Wakes
     late_ms: int
     clock: Callable[[], int]
@@ -81,8 +83,11 @@ class SweepTargets:
                 mine = [ledger for ledger in ledgers if _concerns(target, ledger.name)]
                 look = partial(self.lag.among, target, mine, self.late_ms)
                 late = failures.around("lag", target.key, look, list[str]()) if mine else []
-                if late:
-                    yield Wake(tenant, target.id, tuple(late))
+                wake: Wake | None = Wake(tenant, target.id, tuple(late)) if late else None
+                if wake is not None:
+                    wake = failures.around("wake", target.key, partial(self.expect, target.target(), wake), wake)
+                if wake is not None:
+                    yield wake
 
 
 def is_willing(kept: Kept, now_ms: int) -> bool:
