@@ -83,11 +83,15 @@ class SweepTargets:
                 mine = [ledger for ledger in ledgers if _concerns(target, ledger.name)]
                 look = partial(self.lag.among, target, mine, self.late_ms)
                 late = failures.around("lag", target.key, look, list[str]()) if mine else []
-                wake: Wake | None = Wake(tenant, target.id, tuple(late)) if late else None
-                if wake is not None:
-                    wake = failures.around("wake", target.key, partial(self.expect, target.target(), wake), wake)
-                if wake is not None:
-                    yield wake
+                if late:
+                    yield from self._wakes(target, Wake(tenant, target.id, tuple(late)), failures)
+
+    def _wakes(self, target: HubTarget, wake: Wake, failures: Failures) -> Iterator[Wake]:
+        """None if one is on its way. One too many is better than none, if that cannot be told."""
+        anyway: Wake | None = wake
+        sent = failures.around("wake", target.key, partial(self.expect, target.target(), wake), anyway)
+        if sent is not None:
+            yield sent
 
 
 def is_willing(kept: Kept, now_ms: int) -> bool:
