@@ -20,6 +20,7 @@ from millrace.delivery.application.expect_drain import ExpectDrain
 from millrace.delivery.application.wake_targets import RemindTargets, WakeTargets
 from millrace.delivery.domain.drains import EXPECTED_MS, DrainLease
 from millrace.delivery.ports.drains import Expected, LeaseTaken
+from millrace.delivery.ports.targets import Wake
 from millrace.ledger.adapters.memory import in_turn
 from millrace.ledger.application.failures import Failures
 from tests.contract.delivery.test_drain_deaths import VISIBILITY_MS, Hub
@@ -77,7 +78,7 @@ class Race:
         self.scheduler = Scheduler(self.rng, self.rng.choice([0.5, 0.9]), strides_ms=(0,))
         client: Any = self.hub.mortal
         self.drains: Any = DynamoDrains(client, "delivery")
-        self.expect: Callable[..., bool] = ExpectDrain(self.drains, self.hub.deliver.agenda, self.hub.clock)
+        self.expect: Any = ExpectDrain(self.drains, self.hub.deliver.agenda, self.hub.clock)
         self.directory = DynamoDirectory(client, "delivery")
 
     def _pause(self) -> None:
@@ -106,7 +107,7 @@ class Race:
         return guarded
 
     def _write(self) -> None:
-        wake: Any = WakeTargets(self.directory, self.expect, self.hub.queue, in_turn)  # type: ignore[arg-type]
+        wake: Any = WakeTargets(self.directory, self.expect, self.hub.queue, in_turn)
         for _ in range(self.events):
             self.numbers += 1
             self.hub.world.capture(f"e{self.numbers}")
@@ -178,11 +179,11 @@ def test_what_a_death_leaves_is_found_by_the_reminder_of_the_next_minute() -> No
             race.directory, deliver.agenda, deliver.drains, race.hub.queue, race.hub.clock, lambda: True
         )
         if race.rng.random() < 0.5:  # the log's stream brings the records of a dead writer again
-            WakeTargets(race.directory, race.expect, race.hub.queue, in_turn)([JOURNAL.name])  # type: ignore[arg-type]
+            WakeTargets(race.directory, race.expect, race.hub.queue, in_turn)([JOURNAL.name])
             remind(Failures())
         else:
             race.hub.clock.ahead(-60_000)
-            WakeTargets(race.directory, race.expect, race.hub.queue, in_turn)([JOURNAL.name])  # type: ignore[arg-type]
+            WakeTargets(race.directory, race.expect, race.hub.queue, in_turn)([JOURNAL.name])
             race.hub.clock.ahead(60_000)
             remind(Failures())
         race.hub.settle()
@@ -194,7 +195,10 @@ def test_a_wish_that_is_not_noted_is_lost_and_found_out() -> None:
     """A planted bug: who finds a wake-up on its way says nothing."""
 
     def plant(race: Race) -> None:
-        race.expect = lambda _, wake: race.drains.expect(wake.tenant, wake.target_id, race.hub.clock()).mine
+        def expect(_: Any, wake: Wake) -> Wake | None:
+            return wake if race.drains.expect(wake.tenant, wake.target_id, race.hub.clock()).mine else None
+
+        race.expect = expect
 
     assert lost(plant) is not None
 
@@ -203,11 +207,11 @@ def test_a_note_after_the_look_is_lost_and_found_out() -> None:
     """A planted bug: the wish is noted, but nobody looks again whether the wake-up is still on its way."""
 
     def plant(race: Race) -> None:
-        def expect(target: Any, wake: Any) -> bool:
+        def expect(target: Any, wake: Wake) -> Wake | None:
             if race.drains.expect(wake.tenant, wake.target_id, race.hub.clock()).mine:
-                return True
+                return wake
             race.hub.deliver.agenda.note(target, wake.ledgers)
-            return False
+            return None
 
         race.expect = expect
 
@@ -263,7 +267,7 @@ def test_a_visit_that_was_noted_again_and_is_crossed_off_all_the_same_is_found_o
 
 def test_a_wake_up_that_never_comes_holds_others_up_for_seconds_only() -> None:
     race = Race(0)
-    wake = WakeTargets(race.directory, race.expect, race.hub.queue, in_turn)  # type: ignore[arg-type]
+    wake = WakeTargets(race.directory, race.expect, race.hub.queue, in_turn)
     race.hub.world.capture("e1")
     assert wake([JOURNAL.name]) == 1
     race.hub.queue.messages.clear()

@@ -364,6 +364,17 @@ def test_however_often_a_ledger_grows_a_target_has_one_wake_up_on_its_way(hub: H
     assert hub.wakes.sent[1:] == [Wake("acme", "a", (TEAM,))]
 
 
+def test_many_ledgers_that_grow_at_once_are_noted_and_take_one_message(hub: Hub) -> None:
+    hub.put(sources=[{"contract": "delivery", "scope": "*"}])
+    hub.wakes.sent.clear()
+    grown = [f"delivery#acme#team-{number}" for number in range(200)]
+    assert hub.wake_targets(grown) == 1
+    assert hub.wakes.sent == [Wake("acme", "a")]
+    kept = hub.directory.get("acme", "a")
+    assert kept is not None
+    assert set(hub.agenda.due(kept.target.target(), hub.clock(), 1000)) == set(grown)
+
+
 def test_a_target_that_is_served_gets_no_wake_up_and_its_drain_is_asked_to_look_again(hub: Hub) -> None:
     """D6"""
     hub.put(sources=[{"contract": "delivery", "scope": "*"}])
@@ -425,7 +436,8 @@ def test_a_sweep_finds_what_nobody_rang_for_even_within_a_page(hub: Hub) -> None
     hub.positions.begin_at(target, TEAM, 4)
     hub.positions.begin_at(target, "delivery#acme#read", 2)
     hub.wakes.sent.clear()
-    sweep = SweepTargets(hub.lag, hub.directory, hub.wakes, 60_000, hub.clock, lambda: True)
+    expect = ExpectDrain(hub.drains, hub.agenda, hub.clock)
+    sweep = SweepTargets(hub.lag, hub.directory, expect, hub.wakes, 60_000, hub.clock, lambda: True)
     assert sweep(Failures()) == 0, "it is not late yet"
     hub.clock.ahead(60_000)
     assert sweep(Failures()) == 1

@@ -139,7 +139,8 @@ def test_a_sweep_of_targets_reaches_every_other_tenant() -> None:
     grown(log, state, GOOD, OTHER)
     lag = Lag(log, state, MemoryPositions(), in_turn, lambda: 10**6)
     failures = Failures()
-    sweep = SweepTargets(lag, directory, wakes, 0, lambda: 10**6, lambda: True)
+    expect = ExpectDrain(MemoryDrains(), MemoryAgenda(), lambda: 10**6)
+    sweep = SweepTargets(lag, directory, expect, wakes, 0, lambda: 10**6, lambda: True)
     assert sweep(failures) == 1
     assert wakes.sent == [Wake("u", "a", (OTHER,))]
     assert [failure.subject for failure in failures.found] == ["t"]

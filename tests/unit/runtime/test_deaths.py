@@ -306,7 +306,8 @@ def test_a_sweep_killed_at_any_call_is_made_good_by_the_next() -> None:
         rings = Sweep(log, state, watches, in_turn, hub.clock, lambda: True)(Failures())
         lag = Lag(log, state, Mortal(MemoryPositions(), fate), in_turn, hub.clock)
         directory, wakes = Mortal(hub.directory, fate), Mortal(hub.wakes, fate)
-        return rings, SweepTargets(lag, directory, wakes, 1_000, hub.clock, lambda: True)(Failures())
+        expect = ExpectDrain(Mortal(hub.drains, fate), Mortal(hub.agenda, fate), hub.clock)
+        return rings, SweepTargets(lag, directory, expect, wakes, 1_000, hub.clock, lambda: True)(Failures())
 
     for where, hub in deaths(made, sweep):
         hub.index_bell.rung.clear()

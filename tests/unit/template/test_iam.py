@@ -201,7 +201,7 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "SweepLogs.Arn": WRITE_LOGS,
         "LogTable.Arn": dynamodb("Query"),
         "StateTable.Arn": dynamodb("Query"),
-        "DeliveryTable.Arn": dynamodb("Query", "BatchGetItem"),
+        "DeliveryTable.Arn": dynamodb("Query", "BatchGetItem", "PutItem", "UpdateItem", "GetItem"),
         "DeliverQueue.Arn": SEND,
         "IndexQueue.Arn": SEND,
         "WakeQueue.Arn": SEND,
@@ -440,11 +440,13 @@ def test_only_those_who_keep_and_serve_targets_read_their_secrets_and_change_the
     assert {function for function, _ in granted_on("DeliverySecret.Id")} == keepers
     reading = dynamodb("Query", "BatchGetItem")
     changing = {function for function, action in granted_on("DeliveryTable.Arn") if action not in reading}
-    assert changing == keepers | {"FanOutFunction"}
-    asking = next(one for one in statements(role_of("FanOutFunction")) if one["Sid"] == "AskForDrains")
-    assert asking["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["drains#*", "agenda#*"]}}, (
-        "fan_out asks for drains, and reads and changes nothing else of a target"
-    )
+    askers = {"FanOutFunction", "SweepFunction"}
+    assert changing == keepers | askers
+    for function in askers:
+        (asking,) = (one for one in statements(role_of(function)) if one["Sid"] == "AskForDrains")
+        assert asking["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["drains#*", "agenda#*"]}}, (
+            "it asks for drains, and changes nothing else of a target"
+        )
 
 
 @pytest.mark.parametrize("role", ["TargetsRole", "DeliverRole"])

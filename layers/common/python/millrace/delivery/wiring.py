@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from millrace.delivery.adapters.target_secrets import SealedSecrets
     from millrace.delivery.adapters.wakes import SqsWakes
     from millrace.delivery.application.deliver import Deliver
+    from millrace.delivery.application.expect_drain import ExpectDrain
     from millrace.delivery.application.held_by_targets import HeldByTargets
     from millrace.delivery.application.hub_status import HubStatus
     from millrace.delivery.application.ingest import Ingest
@@ -208,11 +209,16 @@ def status() -> HubStatus:
 
 
 def wake_targets() -> WakeTargets:
-    from millrace.delivery.application.expect_drain import ExpectDrain
     from millrace.delivery.application.wake_targets import WakeTargets
 
-    expect = ExpectDrain(drains(), agenda(), core.now_ms)
-    return WakeTargets(directory(), expect, wakes(), core.together())
+    return WakeTargets(directory(), expect_drain(), wakes(), core.together())
+
+
+@cache
+def expect_drain() -> ExpectDrain:
+    from millrace.delivery.application.expect_drain import ExpectDrain
+
+    return ExpectDrain(drains(), agenda(), core.now_ms)
 
 
 def remind_targets(may_go_on: Callable[[], bool]) -> RemindTargets:
@@ -234,6 +240,7 @@ def sweep_targets(may_go_on: Callable[[], bool]) -> SweepTargets:
     return SweepTargets(
         lag=lag(),
         directory=directory(),
+        expect=expect_drain(),
         wakes=wakes(),
         late_ms=LATE_MS,
         clock=core.now_ms,

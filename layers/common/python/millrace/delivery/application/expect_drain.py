@@ -7,11 +7,14 @@ finds another's wake-up or drain, and whoever serves the target reads the notes 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from millrace.delivery.domain.targets import Target
 from millrace.delivery.ports.drains import Drains
 from millrace.delivery.ports.targets import Agenda, Wake
+
+MOST_NAMED = 20
+"""Ledgers that a wake-up names, so that it fits into a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,15 +23,20 @@ class ExpectDrain:
     agenda: Agenda
     clock: Callable[[], int]
 
-    def __call__(self, target: Target, wake: Wake) -> bool:
-        """True if the caller is to send this wake-up. A target that nobody serves costs one write."""
-        noted = False
+    def __call__(self, target: Target, wake: Wake) -> Wake | None:
+        """The wake-up that the caller is to send; None: none. A target that nobody serves costs one write. Of many
+        ledgers all are noted instead of named, so that one message will do."""
+        many = len(wake.ledgers) > MOST_NAMED
+        if many:
+            self.agenda.note(target, wake.ledgers)
+            wake = replace(wake, ledgers=())
+        noted = many
         while True:
             expected = self.drains.expect(wake.tenant, wake.target_id, self.clock())
             if expected.mine:
-                return True
+                return wake
             if not noted:
                 self.agenda.note(target, wake.ledgers)
                 noted = True
             elif expected.drain is None or self.drains.ask(expected.drain):
-                return False
+                return None

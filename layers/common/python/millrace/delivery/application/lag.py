@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
+from millrace.delivery.application.expect_drain import ExpectDrain
 from millrace.delivery.domain.hub_targets import HubTarget
 from millrace.delivery.domain.sources import place_of
 from millrace.delivery.ports.targets import Directory, Kept, Position, Positions, Wake, Wakes
@@ -49,6 +50,7 @@ class SweepTargets:
 
     lag: Lag
     directory: Directory
+    expect: ExpectDrain
     wakes: Wakes
     late_ms: int
     clock: Callable[[], int]
@@ -82,7 +84,14 @@ class SweepTargets:
                 look = partial(self.lag.among, target, mine, self.late_ms)
                 late = failures.around("lag", target.key, look, list[str]()) if mine else []
                 if late:
-                    yield Wake(tenant, target.id, tuple(late))
+                    yield from self._wakes(target, Wake(tenant, target.id, tuple(late)), failures)
+
+    def _wakes(self, target: HubTarget, wake: Wake, failures: Failures) -> Iterator[Wake]:
+        """None if one is on its way. One too many is better than none, if that cannot be told."""
+        anyway: Wake | None = wake
+        sent = failures.around("wake", target.key, partial(self.expect, target.target(), wake), anyway)
+        if sent is not None:
+            yield sent
 
 
 def is_willing(kept: Kept, now_ms: int) -> bool:

@@ -43,12 +43,13 @@ class WakeTargets:
         kept = [(one.target, wake) for one in self.directory.of(tenant) for wake in wakes_for(one, ledgers)]
         if not kept:
             return []
-        to_send = self.together([partial(self._is_to_send, target, wake, failures) for target, wake in kept])
-        return [wake for (_, wake), send in zip(kept, to_send, strict=True) if send]
+        to_send = self.together([partial(self._to_send, target, wake, failures) for target, wake in kept])
+        return [wake for wake in to_send if wake is not None]
 
-    def _is_to_send(self, target: HubTarget, wake: Wake, failures: Failures) -> bool:
+    def _to_send(self, target: HubTarget, wake: Wake, failures: Failures) -> Wake | None:
         """One too many is better than none, if that cannot be told."""
-        return failures.around("wake", target.key, partial(self.expect, target.target(), wake), otherwise=True)
+        anyway: Wake | None = wake
+        return failures.around("wake", target.key, partial(self.expect, target.target(), wake), anyway)
 
 
 @dataclass(frozen=True, slots=True)
