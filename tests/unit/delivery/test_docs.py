@@ -24,6 +24,7 @@ def blocks(kind: str) -> list[str]:
     return re.findall(rf"^```{kind}\n(.*?)^```$", DOC.read_text(), re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.slow
 def test_the_commands_do_what_the_page_says(tmp_path: Path) -> None:
     (tmp_path / ".venv").symlink_to(ROOT / ".venv")
     [script] = blocks("bash")
