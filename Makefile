@@ -65,7 +65,7 @@ test: $(READY) $(SAM_READY) ## run all tests, stopping at the first failure (SID
 
 .PHONY: check
 check: lint ## lint, and the tests that need no AWS, in under a minute; `make test` runs all (ARGS=…)
-	@$(BIN)/pytest -x -q -n $(SIDE_BY_SIDE) --dist loadfile --quick $(ARGS) tests/unit tests/contract
+	@$(BIN)/pytest -x -q -n auto --dist loadfile --quick $(ARGS) tests/unit tests/contract
 
 .PHONY: coverage
 coverage: $(READY) ## measure what the unit and contract tests reach; pages in build/coverage (ARGS=…)

@@ -8,8 +8,14 @@ from xdist.scheduler import LoadFileScheduling
 
 TOGETHER = ("tests/e2e/", "tests/jobs/")
 """Tests that share one hub, or one Spark: one process has them all, in their order."""
-APART = ("tests/e2e/test_sam.py",)
-"""Tests beside those that share nothing with them."""
+APART = (
+    "tests/e2e/test_sam.py",
+    "tests/e2e/test_first_deploy.py",
+    "tests/e2e/test_run.py::test_a_running_stack_is_healthy_says_so_when_started_again_and_stops_without_leaving_a_process",
+    "tests/e2e/test_run.py::test_what_is_kept_survives_a_stop_and_the_death_of_the_emulator_is_told_at_once",
+    "tests/e2e/test_run.py::test_a_killed_run_takes_the_emulator_and_its_functions_with_it",
+)
+"""Files and tests beside those that share nothing with them: they need no hub, or start their own."""
 ONE_BY_ONE = ("tests/simulation/",)
 """Tests that start processes of their own and share nothing: any process takes the next one."""
 LONGEST_FIRST = ("tests/e2e/", "tests/jobs/", "tests/simulation/", "tests/contract/", "tests/bench/")
@@ -22,9 +28,10 @@ class ByFile(LoadFileScheduling):  # type: ignore[misc]
     def _split_scope(self, nodeid: str) -> str:
         if nodeid.startswith(ONE_BY_ONE):
             return nodeid
+        for alone in APART:
+            if nodeid.startswith(alone):
+                return alone
         file: str = super()._split_scope(nodeid)
-        if file in APART:
-            return file
         return next((folder for folder in TOGETHER if file.startswith(folder)), file)
 
 
@@ -43,5 +50,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _place(nodeid: str) -> int:
+    if nodeid.startswith(APART):
+        return len(TOGETHER)
     folders = (place for place, folder in enumerate(LONGEST_FIRST) if nodeid.startswith(folder))
     return next(folders, len(LONGEST_FIRST))

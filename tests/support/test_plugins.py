@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.scheduling import APART, TOGETHER, ByFile
+
 ROOT = Path(__file__).parents[2]
 WHERE = pytest.mark.parametrize("where", [[], ["-n", "1"]], ids=["this process", "another process"])
 
@@ -95,3 +97,13 @@ def test_an_error_outside_the_test_itself_is_named_too(tmp_path: Path) -> None:
 
 def test_nothing_is_said_when_all_is_well(tmp_path: Path) -> None:
     assert again(pytest_run(tmp_path, FAILURES, "-k", "fine")) == []
+
+
+@pytest.mark.parametrize("alone", APART)
+def test_what_is_run_apart_from_its_folder_is_there(alone: str) -> None:
+    file, _, test = alone.partition("::")
+    assert f"def {test}" in (ROOT / file).read_text()
+    [folder] = [folder for folder in TOGETHER if file.startswith(folder)]
+    scheduling = ByFile.__new__(ByFile)
+    assert scheduling._split_scope(f"{alone}::test_x") == alone
+    assert scheduling._split_scope(f"{folder}test_other.py::test_x") == folder

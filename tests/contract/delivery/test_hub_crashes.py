@@ -23,6 +23,7 @@ from tests.support.hub_world import JOURNAL, A, HubWorld, on_table
 from tests.support.table import Table
 from tests.support.worlds import Scripted
 
+pytestmark = pytest.mark.slow
 SEEDS = int(os.environ.get("MILLRACE_CRASH_SEEDS", "200"))
 EVENTS = 14
 DAY = 86_400_000

@@ -112,6 +112,7 @@ def test_a_batch_that_fails_as_a_whole_is_one_row_again(world: HubWorld) -> None
     assert counts == {Status.TRANSIENT: 150}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [100, 2000])
 def test_selection_costs_what_is_selected_not_what_is_stored(kept: int) -> None:
     """D9"""

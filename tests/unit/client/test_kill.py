@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operation", ["capture", "drain", "gc", "archive", "restore", "migrate", "take over"])
 def test_a_client_that_is_killed_at_any_point_leaves_a_journal_that_goes_on(operation: str, tmp_path: Path) -> None:
     ended = subprocess.run(

@@ -177,7 +177,7 @@ def test_backoff_doubles_to_thirty_seconds_and_a_healthy_minute_resets_it() -> N
 
 def test_heartbeats_go_out_and_a_hub_that_stops_answering_them_is_left() -> None:
     async def test() -> None:
-        async with FakeHub() as hub, live(hub, heartbeat=0.01, request_timeout=0.05) as client:
+        async with FakeHub() as hub, live(hub, heartbeat=0.01, request_timeout=2) as client:
             hub.commit("a")
             events = client.follow()
             await anext(events)
@@ -211,7 +211,7 @@ async def deafen(peer: Peer, _: Json, __: Answer) -> None:
 
 def test_a_connection_that_is_given_up_leaves_no_socket_open() -> None:
     async def test() -> None:
-        async with FakeHub() as hub, live(hub, request_timeout=0.05, connect_timeout=0.05) as client:
+        async with FakeHub() as hub, live(hub, request_timeout=1, connect_timeout=1) as client:
             hub.twists["submit_events"].append(deafen)
             sending = asyncio.create_task(client.submit(item("x")))
             await hub.hears("submit_events", 1)

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from millrace_client.journal.sqlite.database import Database
 from tests.support.local_target import accept, local_target
 
@@ -20,6 +22,7 @@ with LocalJournal(Path(sys.argv[1])) as journal:
 """
 
 
+@pytest.mark.slow
 def test_processes_that_capture_and_drain_at_once_send_every_event_once(tmp_path: Path) -> None:
     writers, drainers = 3, 3
     with local_target(accept) as target:

@@ -37,6 +37,9 @@ for module in modules:
 """
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, ZipFile]:
     """Each package's wheel, built from its folder as pip does it."""

@@ -10,6 +10,7 @@ from millrace.delivery.domain.families import Families, Family
 from millrace_client.journal.sqlite.ledger import LEDGER, SqliteLedger
 from tests.support.worlds import A, Scripted, World, on_sqlite, results
 
+pytestmark = pytest.mark.slow
 RETAINED = (500, 10_000)
 
 

@@ -23,6 +23,7 @@ def blocks(kind: str) -> list[str]:
     return re.findall(rf"^```{kind}\n(.*?)^```$", DOC.read_text(), re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.slow
 def test_the_commands_that_need_no_hub_do_what_the_page_says(tmp_path: Path) -> None:
     """Those that need one are run beside one, by the tests of a whole hub."""
     (tmp_path / ".venv").symlink_to(ROOT / ".venv")

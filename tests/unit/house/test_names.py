@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
@@ -55,17 +56,22 @@ def homes(paths: Iterator[Path]) -> dict[str, list[str]]:
     return found
 
 
+@cache
+def of_the_product() -> dict[str, list[str]]:
+    return homes(modules())
+
+
 def repeated(found: dict[str, list[str]]) -> dict[str, list[str]]:
     return {name: places for name, places in found.items() if len(places) > 1}
 
 
 def test_a_class_name_occurs_once_or_is_listed_with_a_reason() -> None:
-    unlisted = {name: places for name, places in repeated(homes(modules())).items() if name not in MAY_OCCUR_AGAIN}
+    unlisted = {name: places for name, places in repeated(of_the_product()).items() if name not in MAY_OCCUR_AGAIN}
     assert not unlisted, "Give each of these a name that says what it is."
 
 
 def test_what_is_listed_still_occurs_twice() -> None:
-    assert not set(MAY_OCCUR_AGAIN) - set(repeated(homes(modules())))
+    assert not set(MAY_OCCUR_AGAIN) - set(repeated(of_the_product()))
 
 
 def test_a_second_class_of_a_name_is_found(tmp_path: Path) -> None:

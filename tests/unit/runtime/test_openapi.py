@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
 from openapi_spec_validator import validate
 
-from infra.openapi import catalog, diagnostics, markers, retention, streams
-from infra.openapi.build import META, document, files
+from infra.openapi import build, catalog, diagnostics, markers, retention, streams
+from infra.openapi.build import META
 from infra.openapi.catalog_models import CatalogEvent
 from infra.openapi.diagnostics_models import BreakGlassGrant as GrantModel
 from infra.openapi.diagnostics_models import GrantRequest
@@ -38,6 +39,9 @@ from millrace.streams.domain.marker import CREATED, check_create, check_move, ma
 from millrace.streams.domain.negotiate import PROFILES, Negotiated, negotiate
 from millrace.streams.domain.privacy import Policy
 from tests.support.translated import of_type
+
+# To make them takes longer than any test here; none changes them.
+document, files = cache(build.document), cache(build.files)
 
 TS = "2026-02-16T10:00:00.000Z"
 SDK_TAGS = {"streams", "markers", "diagnostics"}

@@ -90,21 +90,26 @@ class Hub:
 
 
 @pytest.fixture(scope="module")
-def hub() -> Iterator[Hub]:
+def aws() -> Iterator[pytest.MonkeyPatch]:
+    with pytest.MonkeyPatch.context() as patched, deployment(patched):
+        yield patched
+
+
+@pytest.fixture(scope="module")
+def hub(aws: pytest.MonkeyPatch) -> Hub:
     """Filled by its owner, each request with no more rights than the table says it takes. Since nobody else may change
     what is there, one is enough for every test."""
-    with pytest.MonkeyPatch.context() as patched, deployment(patched):
-        secret = boto3.client("secretsmanager", region_name="us-east-1").create_secret(Name="d", SecretString="5ecret")
-        patched.setenv("DELIVERY_SECRET_ARN", secret["ARN"])
-        patched.setattr(bearer, "tokens", rights.verifier)
-        wire = MemoryWire()
-        patched.setattr(live_wiring, "wire", lambda: wire)
-        loaded = {name: function(name) for name in {*FUNCTIONS.values(), "socket", "fan_out", "deliver"}}
-        patched.setattr("tests.unit.runtime.test_handlers.function", loaded.__getitem__)
-        filled = Hub(wire)
-        for door in (*DOORS, *(door for door in DOORS if door.again)):
-            filled.fill(door)
-        yield filled
+    secret = boto3.client("secretsmanager", region_name="us-east-1").create_secret(Name="d", SecretString="5ecret")
+    aws.setenv("DELIVERY_SECRET_ARN", secret["ARN"])
+    aws.setattr(bearer, "tokens", rights.verifier)
+    wire = MemoryWire()
+    aws.setattr(live_wiring, "wire", lambda: wire)
+    loaded = {name: function(name) for name in {*FUNCTIONS.values(), "socket", "fan_out", "deliver"}}
+    aws.setattr("tests.unit.runtime.test_handlers.function", loaded.__getitem__)
+    filled = Hub(wire)
+    for door in (*DOORS, *(door for door in DOORS if door.again)):
+        filled.fill(door)
+    return filled
 
 
 def stored() -> dict[str, Any]:
