@@ -7,7 +7,7 @@ from pathlib import Path
 from glue_jobs.workspace import DirectWorkspace, StagedWorkspace, Workspace
 from millrace.lake.adapters.store import bucket_and_prefix, open_objects
 from millrace.ledger.domain.errors import BadRequest
-from millrace.operators.adapters import local_stack
+from millrace.operators.adapters.clients import local_stack
 
 STACK_FILE = Path(".local") / "stack.json"
 STAGE = Path(".local") / "stage"

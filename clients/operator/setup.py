@@ -14,12 +14,12 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 HUB = Path("../../layers/common/python")
-ROOMS = ("delivery", "lake", "ledger")
+ROOMS = ("delivery", "lake", "ledger", "streams", "sync")
 
 build = tempfile.mkdtemp()  # what an earlier build left behind must not get into this one
 atexit.register(shutil.rmtree, build, ignore_errors=True)
 version = runpy.run_path(str(HUB / "millrace/version.py"))["VERSION"]
-adapters = ["millrace.operators", *(f"millrace.{room}.adapters*" for room in ROOMS)]
+adapters = ["millrace.operators*", *(f"millrace.{room}.adapters*" for room in ROOMS)]
 setup(
     version=version,
     install_requires=["boto3", f"millrace-client=={version}"],

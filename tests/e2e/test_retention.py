@@ -1,4 +1,7 @@
-"""Retention on a real stack: set through the door, shown by a dry run, pruned, and then told to every reader (C8)."""
+"""Retention on a real stack: set through the door, shown by a dry run, pruned, and then told to every reader (C8).
+
+And what is still known of a pruned hub that loses State and its index, once they are rebuilt.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from infra.openapi.streams import EXTENSION
 from millrace.ledger.domain.names import Ledger
 from tests.e2e.api import item
 from tests.e2e.conftest import Hub
-from tests.e2e.lake import done, eventually, operator, processed, sent, session_event
+from tests.e2e.lake import EVENT, archived, done, eventually, operator, processed, sent, session_event
 from tests.e2e.test_socket import opened
 
 MILLRACE = str(Path(sys.executable).parent / "millrace")
@@ -41,9 +44,13 @@ def read_to_the_end(hub: Hub, ledger: str, head: int) -> None:
 
 
 def retain(hub: Hub, folder: Path, *options: str) -> tuple[int, dict[str, Any]]:
+    return run_command(hub, folder, "retain", *options)
+
+
+def run_command(hub: Hub, folder: Path, command: str, *options: str) -> tuple[int, dict[str, Any]]:
     hub.stack.write(folder / ".local")
     run = subprocess.run(
-        [MILLRACE, "retain", "--json", *options], cwd=folder, capture_output=True, text=True, check=False
+        [MILLRACE, command, "--json", *options], cwd=folder, capture_output=True, text=True, check=False
     )
     assert run.stdout, run.stderr
     told: dict[str, Any] = json.loads(run.stdout)
@@ -202,3 +209,95 @@ def test_pruning_needs_a_word_when_nobody_can_be_asked(stack: Hub, token: dict[s
     assert (code, told["error"]["code"]) == (2, "usage")
     page = done(sent(stack, "POST", "/v1/projects/demo/sync", {"since_committed_id": 0}, **token))
     assert len(page["events"]) == 1
+
+
+def throw_away(hub: Hub, table: str) -> int:
+    """Every row of a table."""
+    client, name = hub.client("dynamodb"), hub.tables[table]
+    rows = [row for page in client.get_paginator("scan").paginate(TableName=name) for row in page["Items"]]
+    for row in rows:
+        client.delete_item(TableName=name, Key={"p": row["p"], "s": row["s"]})
+    return len(rows)
+
+
+def seen(hub: Hub, token: dict[str, Any], poll: str) -> dict[str, Any]:
+    """What readers of every contract are told."""
+    submitted = {"since_committed_id": 0}
+    paths = {
+        "replay": "/v1/realtime/sessions/s1/events",
+        "transcript": "/v1/realtime/sessions/s1/transcript",
+        "poll": poll,
+        "markers": "/v1/runtimes/rt/markers",
+        "deliveries": "/v1/targets/kept/deliveries",
+        "target": "/v1/targets/kept",
+    }
+    answers = {name: done(sent(hub, "GET", path, **token)) for name, path in paths.items()}
+    for partitions in (["a"], ["b"], ["a", "b"], None):
+        asked = submitted if partitions is None else {**submitted, "partitions": partitions}
+        answers[f"sync {partitions}"] = done(sent(hub, "POST", "/v1/projects/demo/sync", asked, **token))
+    answers["poll"] = answers["poll"]["events"]
+    answers["emitted"] = done(sent(hub, "GET", "/v1/realtime/metrics", **token))["emitted"]
+    return answers
+
+
+def test_a_hub_that_lost_state_and_index_is_rebuilt_and_says_what_it_cannot_know(
+    stack: Hub, token: dict[str, Any], tmp_path: Path
+) -> None:
+    """S4, S5, S6, T6, M5, D4, C3: reads, cursors and deliveries are as before; nothing is archived or sent again."""
+    tenant, demo, poll = token["tenant"], f"sync#{token['tenant']}#demo", "/v1/runtimes/rt/streams/main/events"
+    chosen = {"type": "stub", "sources": [{"contract": "sync", "scope": "demo"}]}
+    done(sent(stack, "PUT", "/v1/targets/kept", chosen, **token))
+    items = [item(f"e{n}", n, ["a", "b"] if n % 3 == 0 else ["a"]) for n in range(1, 31)]
+    for at in (0, 10, 20):
+        done(sent(stack, "POST", "/v1/projects/demo/submit_events", {"events": items[at : at + 10]}, **token))
+    talk = [session_event(f"{tenant}-{n}", "s1") for n in range(3)]
+    done(sent(stack, "POST", "/v1/realtime/events", {"events": talk}, **token))
+    agree = {"supported_contract_versions": [2]}
+    done(sent(stack, "POST", "/v1/runtimes/rt/negotiate", agree, **token))
+    done(sent(stack, "POST", poll, {"events": [{**EXTENSION, "event_id": f"e{n}"} for n in range(4)]}, **token))
+    marker = {"label": "x", "position": {"lat": 1.0, "lon": 2.0}, "marker_id": "m1"}
+    done(sent(stack, "POST", "/v1/runtimes/rt/markers", marker, **token))
+    done(sent(stack, "POST", "/v1/catalog/orders/events", EVENT, **token))
+    cursor = done(sent(stack, "GET", f"{poll}?max=1", **token))["next_cursor"]
+    heads = {demo: 30, f"realtime#{tenant}#s1": 3, f"streams#{tenant}#rt#main": 4, f"streams#{tenant}#rt#markers": 1}
+    heads[f"catalog#{tenant}#orders"] = 1
+    for name, head in heads.items():
+        read_to_the_end(stack, name, head)
+    eventually(lambda: len(delivered(stack, token)) == 30, "the target did not get everything")
+    done(sent(stack, "PUT", "/v1/retention/sync/demo", {"advance_to": 5}, **token))
+    assert planned(retain(stack, tmp_path, "--yes")[1], demo)["removed"] == 5
+    from_cursor = f"{poll}?cursor={cursor}"
+    before = seen(stack, token, from_cursor)
+    assert before["sync None"]["pruned_through_committed_id"] == 5
+
+    assert throw_away(stack, "state") and throw_away(stack, "index")  # noqa: PT018
+    code, refused = run_command(stack, tmp_path, "rebuild")
+    assert (code, refused["error"]["code"]) == (2, "usage"), "it asks before it writes"
+    _, dry = run_command(stack, tmp_path, "rebuild", "--dry-run")
+    assert throw_away(stack, "index") == 0
+    _, told = run_command(stack, tmp_path, "rebuild", "--yes")
+    assert dry["counts"]["ledgers"] == told["counts"]["ledgers"] >= len(heads)
+    assert not [name for finding in told["findings"].values() for name in finding["names"] if tenant in name]
+    unknown = {one["what"] for one in told["unknown"]}
+    assert {"retention policies", "realtime checkpoints", "negotiations", "break-glass grants"} <= unknown
+
+    again = sent(stack, "GET", from_cursor, **token)
+    assert again.json()["machine_code"] == "SDK_RUNTIME_INVALID_STATE", "told loudly, as the command says"
+    done(sent(stack, "POST", "/v1/runtimes/rt/negotiate", agree, **token))
+    assert seen(stack, token, from_cursor) == before
+    marks = operator(stack).state.marks(Ledger.to_read(demo))
+    assert (marks.floor, marks.cursors["index"], marks.cursors["archive"]) == (6, 30, 30)
+
+    retried = done(sent(stack, "POST", "/v1/projects/demo/submit_events", {"events": items[:3]}, **token))
+    assert [one["committed_id"] for one in retried["results"]] == [1, 2, 3]
+    fresh = done(sent(stack, "POST", "/v1/projects/demo/submit_events", {"events": [item("new")]}, **token))
+    assert fresh["results"][0]["committed_id"] == 31
+    read_to_the_end(stack, demo, 31)
+    eventually(lambda: len(delivered(stack, token)) == 31, "the target did not get the new event")
+    lines = [(line["ledger"], line["sequence_position"]) for line in archived(stack, tenant)]
+    assert len(lines) == len(set(lines)) == sum(heads.values()) + 1, "each event is archived once"
+
+
+def delivered(hub: Hub, token: dict[str, Any]) -> list[Any]:
+    found: list[Any] = done(sent(hub, "GET", "/v1/targets/kept/deliveries?status=success", **token))["deliveries"]
+    return found

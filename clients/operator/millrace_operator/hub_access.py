@@ -19,6 +19,7 @@ Stack = Annotated[
     str | None,
     typer.Option("--stack", envvar="MILLRACE_STACK", help="The CloudFormation stack of a hub; default: the local one."),
 ]
+TABLES = ("claims", "log", "state", "index", "delivery")
 Region = Annotated[str | None, typer.Option("--region", envvar="AWS_REGION", help="Where that stack is.")]
 
 
@@ -30,7 +31,7 @@ def open_hub(stack: str | None, region: str | None) -> Hub:
 def _local() -> Hub:
     required("name one with --stack")
     folder = folder_of() or Path()
-    from millrace.operators.adapters import local_tables  # noqa: PLC0415 - it brings boto3, slow to import
+    from millrace.operators.adapters.clients import local_tables  # noqa: PLC0415 - it brings boto3, slow to import
 
     file = folder / STACK_FILE
     try:
@@ -51,7 +52,7 @@ def _deployed(stack: str, region: str | None) -> Hub:
         raise Unreachable(f"Cannot read the stack {stack}: {error}") from error
     outputs = {output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", [])}
     try:
-        tables = {name: outputs[f"{name.capitalize()}TableName"] for name in ("log", "state", "delivery")}
+        tables = {name: outputs[f"{name.capitalize()}TableName"] for name in TABLES}
         return _hub(settings, tables, outputs["ArchiveBucketName"])
     except KeyError as error:
         raise Usage(f"The stack {stack} is no hub, or an old one: it has no output {error}.") from error
@@ -59,8 +60,16 @@ def _deployed(stack: str, region: str | None) -> Hub:
 
 def _hub(settings: Mapping[str, Any], tables: Mapping[str, str], bucket: str) -> Hub:
     from millrace.lake.adapters.store import open_objects  # noqa: PLC0415
-    from millrace.operators.adapters import dynamodb_client  # noqa: PLC0415
+    from millrace.operators.adapters.clients import dynamodb_client  # noqa: PLC0415
     from millrace.operators.wiring import Hub  # noqa: PLC0415
 
     objects = open_objects(f"s3://{bucket}", **settings)
-    return Hub(dynamodb_client(**settings), tables["log"], tables["state"], tables["delivery"], objects)
+    return Hub(
+        dynamodb_client(**settings),
+        tables["log"],
+        tables["state"],
+        tables["delivery"],
+        objects,
+        claims_table=tables["claims"],
+        index_table=tables["index"],
+    )

@@ -351,5 +351,15 @@ def test_what_is_stored_expires_by_itself_too(stores: Stores) -> None:
     assert pages(stores, "g", 1) == [entry(1)], "a time to live alone hides nothing"
 
 
+def test_a_row_is_restored_only_over_an_older_one(stores: Stores) -> None:
+    """M1: at its own version, whatever is missing below it."""
+    assert stores.rows.restore("g", "restored", row(7, pending=False))
+    assert stores.rows.get("g", "restored") == row(7, pending=False)
+    assert not stores.rows.restore("g", "restored", row(7, "other"))
+    assert not stores.rows.restore("g", "restored", row(6))
+    assert stores.rows.put("g", "restored", row(8)) is None
+    assert stores.rows.restore("g", "restored", row(9, pending=False))
+
+
 def _plain(runtime: RuntimeState) -> RuntimeState:
     return RuntimeState(runtime.negotiated, tuple(sorted(runtime.grants, key=lambda grant: grant.id)))

@@ -19,15 +19,29 @@ from millrace.lake.application.retain_events import PruneRanges, RetainEvents
 from millrace.lake.application.verify_archive import VerifyArchive
 from millrace.lake.ports.objects import Objects
 from millrace.lake.ports.retention import Holder
+from millrace.ledger.adapters.dynamodb.claims import DynamoClaims
 from millrace.ledger.adapters.dynamodb.log import DynamoLog
 from millrace.ledger.adapters.dynamodb.projections import DynamoProjections
 from millrace.ledger.adapters.dynamodb.state import DynamoState
 from millrace.ledger.adapters.threads import Threads
 from millrace.ledger.application.heads import Heads
 from millrace.ledger.domain.names import Ledger
+from millrace.ledger.ports import State
+from millrace.operators.adapters.clients import identity_of
+from millrace.operators.adapters.scans import DynamoClaimScan, DynamoLogScan
+from millrace.operators.application.check_targets import CheckTargets
+from millrace.operators.application.dry_run import DryClaims, DryIndex, DryRows, DryState
+from millrace.operators.application.rebuild import Rebuild
+from millrace.operators.application.rebuild_archive_cursors import RebuildArchiveCursors
+from millrace.operators.application.rebuild_claims import RebuildClaims
+from millrace.operators.application.rebuild_ledger import RebuildLedger
 from millrace.realtime.adapters.dynamodb import DynamoRealtime
 from millrace.realtime.application.fold_transcripts import FoldTranscripts
 from millrace.realtime.application.replay import Replay
+from millrace.streams.adapters.dynamodb.rows import DynamoRows
+from millrace.streams.application.restore_rows import RestoreRows
+from millrace.sync.adapters.dynamodb import DynamoIndex
+from millrace.sync.application.rebuild_index import RebuildIndex
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -47,6 +61,9 @@ class Hub:
     delivery_table: str
     objects: Objects
     together: Threads = field(default_factory=Threads)
+    claims_table: str = ""
+    index_table: str = ""
+    """Only a rebuild needs these two."""
 
     @property
     def log(self) -> DynamoLog:
@@ -90,6 +107,46 @@ class Hub:
         replay = Replay(self.log, self.state, checkpoints, Heads(now_ms), self.together)
         return FoldTranscripts(replay, self._projections("transcript")).keep(ledger, through)
 
+    def rebuild(self, tell: Callable[[str, int], None], *, with_claims: bool = True, dry_run: bool = False) -> Rebuild:
+        state, index, rows = self.state, self._index, DynamoRows(self.dynamodb, self.state_table)
+        claims = self.claim_scan
+        checked = RebuildClaims(self.log, DryClaims(claims) if dry_run else claims) if with_claims else None
+        written: State = DryState(state) if dry_run else state
+        return Rebuild(
+            log_scan=self.log_scan,
+            claims=checked,
+            archive=RebuildArchiveCursors(self.log, written, self.objects, self.together),
+            ledger=RebuildLedger(
+                log=self.log,
+                state=written,
+                claims=checked,
+                index=RebuildIndex(self.log, written, DryIndex(index) if dry_run else index),
+                rows=RestoreRows(DryRows(rows) if dry_run else rows, self.together, lambda: os.urandom(8).hex()),
+                together=self.together,
+                clock=now_ms,
+            ),
+            targets=CheckTargets(self._directory, self._positions, self.log),
+            together=self.together,
+            tell=tell,
+        )
+
+    @property
+    def log_scan(self) -> DynamoLogScan:
+        return DynamoLogScan(self.dynamodb, self.log_table)
+
+    @property
+    def claim_scan(self) -> DynamoClaimScan:
+        return DynamoClaimScan(DynamoClaims(self.dynamodb, self.claims_table, self.together))
+
+    @property
+    def _index(self) -> DynamoIndex:
+        return DynamoIndex(self.dynamodb, self.index_table, self.together)
+
+    @property
+    def identity(self) -> str:
+        """Tells the tables of a rebuild from others that had the same names before."""
+        return identity_of(self.dynamodb, (self.claims_table, self.log_table, self.state_table, self.index_table))
+
     def _status(self, ledger: Ledger) -> int | None:
         """A status that was once made must not lose what it has not folded yet; where there is none, none waits."""
         if ledger.contract != "streams":
@@ -101,9 +158,16 @@ class Hub:
 
     def _needed_by_targets(self) -> Holder:
         """The lowest position that any target still has to be sent, paused ones too."""
-        runs = Runs(self.dynamodb, self.delivery_table, self.together)
-        targets = HeldByTargets(DynamoDirectory(self.dynamodb, self.delivery_table), DynamoPositions(runs, self.state))
+        targets = HeldByTargets(self._directory, self._positions)
         return lambda ledger: targets(ledger.name)
+
+    @property
+    def _directory(self) -> DynamoDirectory:
+        return DynamoDirectory(self.dynamodb, self.delivery_table)
+
+    @property
+    def _positions(self) -> DynamoPositions:
+        return DynamoPositions(Runs(self.dynamodb, self.delivery_table, self.together), self.state)
 
 
 def now_ms() -> int:

@@ -87,6 +87,11 @@ class Rows(Protocol):
         """Up to `limit` rows with greater keys, in order of keys, strongly consistent; fewer only at the end."""
 
 
+class RestorableRows(Rows, Protocol):
+    def restore(self, group: str, key: str, row: VersionedRow) -> bool:
+        """Store it if there is none, or one of a lower version; False if the stored one is as new."""
+
+
 @dataclass(frozen=True, slots=True)
 class Intent:
     """Somebody is about to change a row, and will see to its event."""

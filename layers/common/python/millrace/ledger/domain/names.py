@@ -69,3 +69,9 @@ def stream_ledger(tenant: str, runtime_id: str, stream_id: str) -> Ledger:
 def catalog_ledger(tenant: str, domain: str) -> Ledger:
     """One ledger a domain; an idempotency key is used once in it."""
     return Ledger.of("catalog", tenant, domain)
+
+
+def ledger_named(name: str) -> Ledger:
+    """The ledger of this name with its dedupe scope, which follows from the name."""
+    contract, tenant, *_ = [*split_key(name), ""]
+    return Ledger(name, join_key(contract, tenant) if contract == "realtime" else name)

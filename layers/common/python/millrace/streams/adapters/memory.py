@@ -81,6 +81,14 @@ class MemoryRows:
             self.items[group, key] = row
             return None
 
+    def restore(self, group: str, key: str, row: VersionedRow) -> bool:
+        with self.lock:
+            stored = self.items.get((group, key))
+            if stored is not None and stored.version >= row.version:
+                return False
+            self.items[group, key] = row
+            return True
+
     def settle(self, group: str, key: str, version: int) -> None:
         with self.lock:
             stored = self.items.get((group, key))

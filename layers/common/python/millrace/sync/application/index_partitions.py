@@ -28,11 +28,11 @@ class IndexPartitions:
         cursor = self.state.marks(ledger).cursors.get(INDEX_CONSUMER, 0)
         while True:
             run = self.log.read(ledger, cursor)
-            pages = _span(list(contiguous(run.pages, cursor)))
+            pages = span(list(contiguous(run.pages, cursor)))
             if not pages:
                 return True
             end = pages[-1].end
-            self.index.write(ledger, _rows(pages, cursor + 1, end))
+            self.index.write(ledger, rows_of(pages, cursor + 1, end))
             if not self.state.move_cursor(ledger, INDEX_CONSUMER, cursor, end):
                 return False
             cursor = end
@@ -40,7 +40,8 @@ class IndexPartitions:
                 return False
 
 
-def _span(pages: list[Page]) -> list[Page]:
+def span(pages: list[Page]) -> list[Page]:
+    """The first of these pages: as many as make rows that fit."""
     taken: list[Page] = []
     hits = 0
     for page in pages:
@@ -51,7 +52,8 @@ def _span(pages: list[Page]) -> list[Page]:
     return taken
 
 
-def _rows(pages: Sequence[Page], start: int, end: int) -> list[IndexRow]:
+def rows_of(pages: Sequence[Page], start: int, end: int) -> list[IndexRow]:
+    """The rows that tell of these pages, which cover the positions `start`..`end`."""
     hits: dict[str, list[Hit]] = {}
     for page in pages:
         for event in page.events():

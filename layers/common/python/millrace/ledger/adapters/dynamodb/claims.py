@@ -43,7 +43,7 @@ class DynamoClaims:
             with translated():
                 self.client.put_item(
                     TableName=self.table,
-                    Item={"k": {"S": _key(ledger, id_)}, "l": {"S": ledger.name}, "s": {"N": str(seen)}},
+                    Item={"k": {"S": claim_key(ledger, id_)}, "l": {"S": ledger.name}, "s": {"N": str(seen)}},
                     ConditionExpression="attribute_not_exists(k)",
                 )
         except Unavailable as error:
@@ -58,7 +58,7 @@ class DynamoClaims:
         statements: list[Any] = [
             {
                 "Statement": statement,
-                "Parameters": [{"S": _key(ledger, id_)}, {"S": ledger.name}, {"N": str(seen)}],
+                "Parameters": [{"S": claim_key(ledger, id_)}, {"S": ledger.name}, {"N": str(seen)}],
             }
             for id_ in ids
         ]
@@ -84,7 +84,7 @@ class DynamoClaims:
         return Claimed(frozenset(created), frozenset(existed), frozenset(failed))
 
     def get(self, ledger: Ledger, ids: Sequence[str]) -> Mapping[str, Claim]:
-        by_key = {_key(ledger, id_): id_ for id_ in ids}
+        by_key = {claim_key(ledger, id_): id_ for id_ in ids}
         keys = [{"k": {"S": key}} for key in by_key]
         items = get_all(self.client, self.table, keys, self.together, tries=6)
         found = {by_key[item["k"]["S"]]: Claim(item["l"]["S"], int(item["s"]["N"])) for item in items}
@@ -96,7 +96,7 @@ class DynamoClaims:
         """One claim, if there is one; strongly consistent."""
         with translated():
             answer = self.client.get_item(
-                TableName=self.table, Key={"k": {"S": _key(ledger, id_)}}, ConsistentRead=True
+                TableName=self.table, Key={"k": {"S": claim_key(ledger, id_)}}, ConsistentRead=True
             )
         item = answer.get("Item")
         return None if item is None else Claim(item["l"]["S"], int(item["s"]["N"]))
@@ -107,7 +107,7 @@ class DynamoClaims:
                 with translated():
                     self.client.update_item(
                         TableName=self.table,
-                        Key={"k": {"S": _key(ledger, id_)}},
+                        Key={"k": {"S": claim_key(ledger, id_)}},
                         UpdateExpression="SET s = :seen",
                         ConditionExpression="l = :ledger AND s < :seen",
                         ExpressionAttributeValues={":seen": {"N": str(seen)}, ":ledger": {"S": ledger.name}},
@@ -116,7 +116,7 @@ class DynamoClaims:
                 continue  # another writer moved it further, or storage is busy: either way only time is lost
 
 
-def _key(ledger: Ledger, id_: str) -> str:
+def claim_key(ledger: Ledger, id_: str) -> str:
     """A long id is hashed into the key; the page keeps it whole."""
     if len(id_.encode()) > LONG_ID:
         return f"{ledger.dedupe_scope}#sha256#{hashlib.sha256(id_.encode()).hexdigest()}"

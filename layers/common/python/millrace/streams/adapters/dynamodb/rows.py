@@ -55,6 +55,16 @@ class DynamoRows:
                 return _row(item) if item else VersionedRow(0, {}, "")
         return None
 
+    def restore(self, group: str, key: str, row: VersionedRow) -> bool:
+        return applied(
+            lambda: self.client.put_item(
+                TableName=self.table,
+                Item={**_key(group, key), **_item(row)},
+                ConditionExpression="attribute_not_exists(p) OR v < :version",
+                ExpressionAttributeValues={":version": {"N": str(row.version)}},
+            )
+        )
+
     def settle(self, group: str, key: str, version: int) -> None:
         applied(
             lambda: self.client.update_item(

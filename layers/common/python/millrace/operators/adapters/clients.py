@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit
 import boto3
 from botocore.config import Config
 
+from millrace.ledger.adapters.aws_errors import translated
 from millrace.ledger.domain.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -21,6 +23,15 @@ def dynamodb_client(**settings: Any) -> DynamoDBClient:
     """Patient: an operator waits rather than starts again."""
     config = Config(retries={"mode": "standard", "max_attempts": 8}, max_pool_connections=32, connect_timeout=5)
     return boto3.client("dynamodb", config=config, **settings)
+
+
+def identity_of(client: DynamoDBClient, tables: Iterable[str]) -> str:
+    """Tells these very tables from others that had the same names before."""
+    with translated():
+        described = [client.describe_table(TableName=table)["Table"] for table in tables]
+    return " ".join(
+        f"{one['TableName']}:{one.get('TableId') or one['CreationDateTime'].timestamp()}" for one in described
+    )
 
 
 def local_stack(stack_file: Path) -> dict[str, Any]:
