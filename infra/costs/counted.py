@@ -21,7 +21,7 @@ _RATE = re.compile(r"rate\((\d+) minutes?\)")
 
 
 @dataclass(frozen=True, slots=True)
-class Hub:
+class HubTemplates:
     """The templates, as a deployment with default parameters makes them."""
 
     template: Mapping[str, Any]
@@ -78,8 +78,8 @@ class Hub:
 
 
 @cache
-def hub() -> Hub:
-    return Hub(cloudformation.parse(TEMPLATE.read_text()), build.stack(read_hub()))
+def hub() -> HubTemplates:
+    return HubTemplates(cloudformation.parse(TEMPLATE.read_text()), build.stack(read_hub()))
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from infra.costs.counted import hub
 from infra.costs.held import HOURS_A_MONTH, IDLE_RUNS, JOB_RUN, MINUTES_A_MONTH, POLLERS
-from infra.costs.lines import Bill, Call, Line, units
+from infra.costs.lines import Bill, BillLine, Call, units
 from infra.costs.prices import (
     ALARM,
     DASHBOARD,
@@ -26,17 +26,17 @@ def lines() -> list[Bill]:
     polls = hub().polled_queues * POLLERS.value * POLLS_A_MINUTE * MINUTES_A_MONTH
     alarms, dashboards = hub().alarms(), hub().dashboards
     return [
-        Bill("alarms", [Line(alarms, ALARM, f"{alarms} alarms")]),
-        Bill("the dashboard", [Line(dashboards, DASHBOARD, f"{dashboards} dashboard")]),
+        Bill("alarms", [BillLine(alarms, ALARM, f"{alarms} alarms")]),
+        Bill("the dashboard", [BillLine(dashboards, DASHBOARD, f"{dashboards} dashboard")]),
         Bill(
             "empty polls of the queues",
             [
-                Line(
+                BillLine(
                     polls, QUEUE_REQUEST, f"{hub().polled_queues} queues × 5 pollers × 3 a minute × {MINUTES_A_MONTH:,}"
                 )
             ],
         ),
-        Bill("secrets", [Line(secrets, SECRET, f"{secrets} secrets")]),
+        Bill("secrets", [BillLine(secrets, SECRET, f"{secrets} secrets")]),
         *(_scheduled(name, minutes) for name, minutes in hub().ticks.items()),
     ]
 
@@ -44,7 +44,7 @@ def lines() -> list[Bill]:
 def _scheduled(name: str, minutes: float) -> Bill:
     runs, done = MINUTES_A_MONTH / minutes, IDLE_RUNS[name]
     call = Call(hub().memory(name), round_trips=done.reads + done.writes)
-    run = Bill("", [Line(1, TICK, "1 scheduled event"), *call.lines(), *units(done.writes, done.reads)])
+    run = Bill("", [BillLine(1, TICK, "1 scheduled event"), *call.lines(), *units(done.writes, done.reads)])
     return run.times(runs, f"the function {name}, every {minutes:g} min")
 
 
@@ -62,18 +62,26 @@ def options() -> list[Bill]:
     compactions, retentions = HOURS_A_MONTH, DAYS_A_MONTH
     job = f"{workers} DPU × {JOB_RUN.value:g} min"
     return [
-        Bill("`Alarms=all`", [Line(more, ALARM, f"{more} more alarms")]),
+        Bill("`Alarms=all`", [BillLine(more, ALARM, f"{more} more alarms")]),
         Bill(
             "`RunJobs=true`, with the schedules of the template",
             [
-                Line(compactions * hours, WORKER_HOUR, f"{compactions:,} compactions × {job}"),
-                Line(retentions * hours, WORKER_HOUR, f"{retentions:.1f} retentions × {job}"),
+                BillLine(compactions * hours, WORKER_HOUR, f"{compactions:,} compactions × {job}"),
+                BillLine(retentions * hours, WORKER_HOUR, f"{retentions:.1f} retentions × {job}"),
             ],
         ),
         Bill(
             "`SnapStart=PublishedVersions`",
-            [Line(gb * seconds, SNAPSHOT_GB_SECOND, f"{len(hub().snapshots)} versions, {gb:.4g} GB × {seconds:,} s")],
+            [
+                BillLine(
+                    gb * seconds, SNAPSHOT_GB_SECOND, f"{len(hub().snapshots)} versions, {gb:.4g} GB × {seconds:,} s"
+                )
+            ],
         ),
-        Bill("each metric of the hub's own that is counted", [Line(1, METRIC, "1 metric (name, function, contract)")]),
-        Bill("each contract in use, as a rule", [Line(3, METRIC, "EventsCommitted, EventsArchived, ArchiveObjects")]),
+        Bill(
+            "each metric of the hub's own that is counted", [BillLine(1, METRIC, "1 metric (name, function, contract)")]
+        ),
+        Bill(
+            "each contract in use, as a rule", [BillLine(3, METRIC, "EventsCommitted, EventsArchived, ArchiveObjects")]
+        ),
     ]

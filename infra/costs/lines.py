@@ -10,7 +10,7 @@ from infra.costs.prices import GB_SECOND, INVOCATION, LOG_GB, READ_UNIT, WRITE_U
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class BillLine:
     units: float
     price: Price
     how: str
@@ -23,7 +23,7 @@ class Line:
 @dataclass(frozen=True, slots=True)
 class Bill:
     what: str
-    lines: Sequence[Line]
+    lines: Sequence[BillLine]
 
     @property
     def dollars(self) -> float:
@@ -38,7 +38,9 @@ class Bill:
         inside = [line for line in self.lines if line.units]
         hows = [line.how for line in inside]
         hows[0], hows[-1] = f"{count:,.0f} × ({hows[0]}", f"{hows[-1]})"
-        return Bill(what, [Line(count * line.units, line.price, how) for line, how in zip(inside, hows, strict=True)])
+        return Bill(
+            what, [BillLine(count * line.units, line.price, how) for line, how in zip(inside, hows, strict=True)]
+        )
 
     def and_also(self, what: str, *others: Bill) -> Bill:
         return Bill(what, [line for bill in (self, *others) for line in bill.lines])
@@ -66,26 +68,26 @@ class Call:
         busy = (HANDLER.value + self.cpu_us * self.events / 1_000) / share
         return busy + self.round_trips * ROUND_TRIP.value + self.waits_ms
 
-    def lines(self) -> Iterable[Line]:
+    def lines(self) -> Iterable[BillLine]:
         per_event = "" if self.events == 1 else f" / {self.events:,.6g}"
         gb = self.memory / 1_024
-        yield Line(1 / self.events, INVOCATION, f"1 invocation{per_event}")
-        yield Line(gb * self.ms / 1_000 / self.events, GB_SECOND, f"{gb:.4g} GB × {self.ms:.1f} ms{per_event}")
+        yield BillLine(1 / self.events, INVOCATION, f"1 invocation{per_event}")
+        yield BillLine(gb * self.ms / 1_000 / self.events, GB_SECOND, f"{gb:.4g} GB × {self.ms:.1f} ms{per_event}")
         size = PLATFORM_LINES.value + LOG_BYTES["function"]
         size += LOG_BYTES["metrics"] if self.counts else 0
         size += ACCESS_LINE.value if self.logged else 0
-        yield Line(size / 1e9 / self.events, LOG_GB, f"{size:.0f} bytes of logs{per_event}")
+        yield BillLine(size / 1e9 / self.events, LOG_GB, f"{size:.0f} bytes of logs{per_event}")
 
 
-def one(price: Price, name: str, events: float = 1, units: float = 1) -> Line:
+def one(price: Price, name: str, events: float = 1, units: float = 1) -> BillLine:
     shared = "" if events == 1 else f" / {events:,.6g}"
-    return Line(units / events, price, f"{units:,.6g} {name}{shared}")
+    return BillLine(units / events, price, f"{units:,.6g} {name}{shared}")
 
 
-def units(writes: float, reads: float) -> Iterable[Line]:
+def units(writes: float, reads: float) -> Iterable[BillLine]:
     """Per event."""
-    yield Line(writes, WRITE_UNIT, f"{writes:.4g} write {_plural('unit', writes)}")
-    yield Line(reads, READ_UNIT, f"{reads:.4g} read {_plural('unit', reads)}")
+    yield BillLine(writes, WRITE_UNIT, f"{writes:.4g} write {_plural('unit', writes)}")
+    yield BillLine(reads, READ_UNIT, f"{reads:.4g} read {_plural('unit', reads)}")
 
 
 def _plural(word: str, count: float) -> str:

@@ -8,7 +8,7 @@ import math
 import pytest
 
 from infra.costs import idle, paths
-from infra.costs.counted import Hub, hub, measured
+from infra.costs.counted import HubTemplates, hub, measured
 from infra.costs.held import HOURS_A_MONTH, IDLE_RUNS
 from infra.costs.lines import Bill
 from infra.costs.page import PAGE, files
@@ -97,7 +97,7 @@ def test_an_alarm_over_several_metrics_is_billed_for_each() -> None:
     grown = copy.deepcopy(dict(hub().monitoring))
     alarm = next(one for one in grown["Resources"].values() if "Condition" not in one)
     alarm["Properties"]["Metrics"] = [{"Expression": "a + b"}, {"MetricStat": {}}, {"MetricStat": {}}]
-    assert Hub(hub().template, grown).alarms() == hub().alarms() + 1
+    assert HubTemplates(hub().template, grown).alarms() == hub().alarms() + 1
 
 
 def test_one_more_alarm_or_secret_is_on_the_bill() -> None:
