@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
-from infra.costs import idle, paths
+from infra.costs import idle, ways_in, ways_out
 from infra.costs.counted import ROOT, measured
 from infra.costs.held import ASSUMED, CLAIM, HOURS_A_MONTH
 from infra.costs.lines import Bill
@@ -52,28 +52,28 @@ def _in() -> str:
     return _section(
         "Events in",
         "Dollars per million events. What several events share is divided by their number.",
-        _table("path", paths.ways_in()),
+        _table("path", ways_in.all_ways()),
     )
 
 
 def _out() -> str:
-    stays = paths.connection()
+    stays = ways_out.connection()
     return _section(
         "Events out",
         "What happens to an event after it is committed; add it to the price of its way in. Fan-out and archive run "
         "for every event, the index for those of the contract sync; there is a post for each connection that hears the "
         "event, and a delivery for each target.",
-        _table("path", paths.ways_out()),
+        _table("path", ways_out.all_ways()),
         "Connections:",
-        _table("what", [paths.visit()]),
+        _table("what", [ways_out.visit()]),
         f"A connection that stays open for a month costs ${stays.dollars:.3f} ({stays.how}). What goes to the internet "
         "is billed by the gigabyte on top, for broadcasts, pages and deliveries alike.",
     )
 
 
 def _lonely() -> str:
-    bill = paths.lonely()
-    parts = [paths.fan_out(1), paths.index(1, 1), paths.archive(paths.archive_window())]
+    bill = ways_out.lonely()
+    parts = [ways_out.fan_out(1), ways_out.index(1, 1), ways_out.archive(ways_out.archive_window())]
     own = bill.dollars - sum(part.dollars for part in parts)
     rows = [
         f"| HTTP submit, with what a writer loses to others now and then | {_million(own)} |",

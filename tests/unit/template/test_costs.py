@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from infra.costs import idle, paths
+from infra.costs import idle, ways_in, ways_out
 from infra.costs.counted import HubTemplates, hub, measured
 from infra.costs.held import HOURS_A_MONTH, IDLE_RUNS
 from infra.costs.lines import Bill
@@ -29,7 +29,7 @@ def test_a_hub_with_default_parameters_that_has_nothing_to_do_costs_at_most_15_d
 
 
 def test_a_lonely_event_a_second_does_not_get_dearer() -> None:
-    assert round(paths.lonely().dollars * MILLION, 2) <= LONELY_DOLLARS
+    assert round(ways_out.lonely().dollars * MILLION, 2) <= LONELY_DOLLARS
 
 
 def test_what_is_always_there_is_counted_in_the_translated_template() -> None:
@@ -122,7 +122,7 @@ def test_a_figure_that_the_benchmarks_do_not_have_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "bill", [*idle.lines(), *paths.ways_in(), *paths.ways_out(), paths.lonely()], ids=lambda b: b.what
+    "bill", [*idle.lines(), *ways_in.all_ways(), *ways_out.all_ways(), ways_out.lonely()], ids=lambda b: b.what
 )
 def test_a_bill_is_the_sum_of_its_lines_and_says_how_each_was_counted(bill: Bill) -> None:
     assert math.isclose(bill.dollars, sum(line.units * line.price.dollars / line.price.per for line in bill.lines))

@@ -1,120 +1,24 @@
-"""What an event costs on each path, in and out, from the counts of the benchmarks."""
+"""What it costs to hand an event on, by path; and what a lonely one costs in all."""
 
 from __future__ import annotations
 
-from infra.costs.counted import average, hub, measured
-from infra.costs.held import ARCHIVE_OBJECT, FAN_OUT_RINGS, MINUTES_A_MONTH, QUEUE_CALL, TARGET
-from infra.costs.lines import Bill, Call, one, units
+from infra.costs import ways_in
+from infra.costs.counted import hub, measured
+from infra.costs.held import ARCHIVE_OBJECT, FAN_OUT_RINGS, FULL_CORE, MINUTES_A_MONTH, QUEUE_CALL, TARGET
+from infra.costs.lines import Bill, BillLine, Call, one, units
 from infra.costs.prices import (
     CONNECTION_MINUTE,
+    GB_SECOND,
     HTTP_REQUEST,
     OBJECT_PUT,
     QUEUE_REQUEST,
-    REST_REQUEST,
     SOCKET_MESSAGE,
-    Price,
 )
 
-JOURNAL_BATCH = 1_000
 PAGE = 1_000
 """Events of a sync page."""
 OF_A_RING = 3
 """A message is sent, received and deleted."""
-
-
-def _door(
-    what: str,
-    function: str,
-    *,
-    events: int,
-    writes: float,
-    reads: float,
-    round_trips: float,
-    cpu_us: float,
-    api: Price = HTTP_REQUEST,
-) -> Bill:
-    call = Call(hub().memory(function), round_trips, events, cpu_us, counts=True, logged=api == HTTP_REQUEST)
-    name = "HTTP request" if api == HTTP_REQUEST else "REST request"
-    return Bill(what, [one(api, name, events), *call.lines(), *units(writes, reads)])
-
-
-def _submit(events: int, function: str = "submit", what: str = "HTTP submit") -> Bill:
-    row = measured("costs", "commit", scenario="fresh, warm writer", payload="realistic", events=events)
-    return _door(
-        f"{what}, {_batch(events)}",
-        function,
-        events=events,
-        writes=row["write units per event"],
-        reads=row["read units per event"],
-        round_trips=row["round trips per commit"],
-        cpu_us=measured("cpu", "submit", payload="realistic", batch=events)["submit and pack"],
-    )
-
-
-def _batch(events: int) -> str:
-    return "alone" if events == 1 else f"{events} a request"
-
-
-def _socket() -> Bill:
-    row = measured("live", "messages", what="submit_events, one event, warm")
-    cpu = measured("cpu", "submit", payload="realistic", batch=1)["submit and pack"]
-    call = Call(hub().memory("socket"), row["round trips"], 1, cpu, QUEUE_CALL.value, counts=True)
-    return Bill(
-        "WebSocket submit, alone",
-        [one(SOCKET_MESSAGE, "messages", units=2), *call.lines(), *units(row["write units"], row["read units"])],
-    )
-
-
-def _publish(events: int) -> Bill:
-    row = measured("realtime", "publish", case="one session", events=events)
-    return _door(
-        f"realtime publish, {_batch(events)}",
-        "publish",
-        events=events,
-        writes=row["write units per event"],
-        reads=row["read units"] / events,
-        round_trips=row["round trips"],
-        cpu_us=average("realtime", "cpu", "publish" if events == 1 else "publish, 25 at once"),
-    )
-
-
-def _emit(events: int) -> Bill:
-    row = measured("streams", "emit", emitted="events", payload="realistic", events=events)
-    return _door(
-        f"streams emit, {_batch(events)}",
-        "emit",
-        events=events,
-        writes=row["write units per event"],
-        reads=row["read units"] / events,
-        round_trips=row["round trips"],
-        cpu_us=measured("streams", "emit_cpu", batch=events)["emit"],
-    )
-
-
-def _ingest() -> Bill:
-    """Pages of 100 and their claims, as a submit of 100 makes them; ten after the other."""
-    row = measured("costs", "commit", scenario="fresh, warm writer", payload="realistic", events=100)
-    return _door(
-        f"delivery in (batch door), {JOURNAL_BATCH} a request",
-        "ingest",
-        events=JOURNAL_BATCH,
-        writes=row["write units per event"],
-        reads=row["read units per event"],
-        round_trips=row["round trips per commit"] * JOURNAL_BATCH / 100,
-        cpu_us=measured("cpu", "submit", payload="realistic", batch=100)["submit and pack"],
-        api=REST_REQUEST,
-    )
-
-
-def ways_in() -> list[Bill]:
-    return [
-        *(_submit(events) for events in (1, 25, 100)),
-        _socket(),
-        *(_publish(events) for events in (1, 25)),
-        *(_emit(events) for events in (1, 25, 100)),
-        *(_submit(events, "catalog", "catalog (units of a submit)") for events in (1, 25, 100)),
-        _ingest(),
-    ]
 
 
 def _unpack_us(per_page: int) -> float:
@@ -133,18 +37,12 @@ def fan_out(events: int) -> Bill:
 
 
 def post() -> Bill:
-    """The benchmark's posts kept one core of a small machine busy."""
-    row = measured("live", "crowd", connections=500)
-    memory = hub().memory("fan_out")
-    ms = 1_000 / row["events × connections per second"]
-    work = list(Call(memory, 0, cpu_us=1_000 * ms).lines())[1]
-    base = list(Call(memory, 0).lines())[1]
-    spent = work.units - base.units
-    line = one(SOCKET_MESSAGE, "message")
-    return Bill(
-        "fan-out, each connection that hears it",
-        [line, type(line)(spent, work.price, f"{memory / 1_024:.4g} GB × {1_000 * spent * 1_024 / memory:.1f} ms")],
-    )
+    """As long as in the benchmark, whose posts kept one core busy."""
+    rate = measured("live", "crowd", connections=500)["events × connections per second"]
+    gb, share = hub().memory("fan_out") / 1_024, min(1.0, hub().memory("fan_out") / FULL_CORE.value)
+    ms = 1_000 / rate / share
+    work = BillLine(gb * ms / 1_000, GB_SECOND, f"{gb:.4g} GB × {ms:.1f} ms")
+    return Bill("fan-out, each connection that hears it", [one(SOCKET_MESSAGE, "message"), work])
 
 
 def index(pages: int, events: int) -> Bill:
@@ -194,7 +92,7 @@ def sync(stored: str, asked: str, what: str) -> Bill:
     )
 
 
-def ways_out() -> list[Bill]:
+def all_ways() -> list[Bill]:
     return [
         fan_out(1),
         fan_out(25),
@@ -216,7 +114,7 @@ def lonely() -> Bill:
     """One event a second into one ledger, each in a request of its own."""
     row = measured("busy", "busy", **{"events/s": 1, "batch": 1})
     alone = measured("costs", "commit", scenario="fresh, warm writer", payload="realistic", events=1)
-    submitted = _door(
+    submitted = ways_in.door(
         "HTTP submit",
         "submit",
         events=1,
