@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from infra import asyncapi, error_docs, limits, metric_docs, realtime_docs, table_docs
+from infra import asyncapi, error_docs, limits, metric_docs, realtime_docs, runbook_docs, table_docs
+from infra.costs import page as costs
 from infra.monitoring import build as monitoring
 from infra.openapi import build as openapi
 
 
 def files() -> dict[Path, str]:
-    makers = (openapi, realtime_docs, error_docs, metric_docs, monitoring, limits, asyncapi, table_docs)
+    makers = (
+        openapi,
+        realtime_docs,
+        error_docs,
+        metric_docs,
+        monitoring,
+        limits,
+        asyncapi,
+        table_docs,
+        runbook_docs,
+        costs,
+    )
     return {path: text for maker in makers for path, text in maker.files().items()}
 
 

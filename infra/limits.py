@@ -26,7 +26,10 @@ ROOT = Path(__file__).parents[1]
 DEFINITIONS = ROOT / "docs/contracts.md"
 PAGES = (
     ROOT / "README.md",
-    *(ROOT / f"docs/{page}.md" for page in ("contracts", "guarantees", "websocket", "realtime", "streams", "archive")),
+    *(
+        ROOT / f"docs/{page}.md"
+        for page in ("contracts", "guarantees", "websocket", "realtime", "streams", "archive", "operations")
+    ),
 )
 ASYNCAPI = ROOT / "docs/asyncapi.yaml"
 DOCUMENTS = (*PAGES, ASYNCAPI)

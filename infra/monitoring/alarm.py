@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from infra.monitoring.things import Thing
 
+ALL = "AllAlarms"
+"""The condition under which every alarm is made, also those whose trouble others show."""
 TELL_THE_TOPIC = {"Fn::If": ["Notifies", [{"Ref": "AlarmTopicArn"}], {"Ref": "AWS::NoValue"}]}
 
 
@@ -35,6 +38,9 @@ class Alarm:
     """What is wrong, in one sentence."""
     do: str
     """What to do about it, and what can wait until the morning."""
+    shown_by: Sequence[str] = ()
+    """The alarms that show the same trouble to whoever suffers from it. Beside them this one names the cause, and is
+    made only if all alarms are asked for, since each is billed. Empty: it is always made."""
 
     @property
     def name(self) -> str:
@@ -48,6 +54,7 @@ class Alarm:
     def resource(self) -> dict[str, Any]:
         return {
             "Type": "AWS::CloudWatch::Alarm",
+            **({"Condition": ALL} if self.shown_by else {}),
             "Properties": {
                 "AlarmName": {"Fn::Sub": f"${{Hub}}-{self.name}"},
                 "AlarmDescription": f"{self.wrong} {self.do}",

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from infra.monitoring import dashboard, table
-from infra.monitoring.alarm import Alarm
+from infra.monitoring.alarm import ALL, Alarm
 from infra.monitoring.hub import HubNames, read_hub
 
 STACK = Path(__file__).parent / "stack.yaml"
@@ -43,8 +43,17 @@ def stack(hub: HubNames) -> dict[str, Any]:
                 "Default": "",
                 "Description": "The SNS topic that alarms are sent to. If it is empty, they only change colour.",
             },
+            "Alarms": {
+                "Type": "String",
+                "Default": "essential",
+                "AllowedValues": ["essential", "all"],
+                "Description": "Whether alarms are made whose trouble others show too; each alarm is billed.",
+            },
         },
-        "Conditions": {"Notifies": {"Fn::Not": [{"Fn::Equals": [{"Ref": "AlarmTopicArn"}, ""]}]}},
+        "Conditions": {
+            "Notifies": {"Fn::Not": [{"Fn::Equals": [{"Ref": "AlarmTopicArn"}, ""]}]},
+            ALL: {"Fn::Equals": [{"Ref": "Alarms"}, "all"]},
+        },
         "Resources": {
             **{alarm.logical_id: alarm.resource() for alarm in alarms(hub)},
             "Dashboard": dashboard.resource(hub),

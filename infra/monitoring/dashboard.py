@@ -49,7 +49,7 @@ def _widgets(hub: HubNames) -> list[Widget]:
         Widget("Requests", "Sum", [*_metrics([HTTP_API], "Count", "4xx", "5xx"), *_metrics([BATCH_API], "Count")]),
         Widget("Time to answer (ms)", "p95", _percentiles(HTTP_API, "Latency")),
         Widget("Events", "Sum", _counted("events", EVENTS)),
-        Widget("Function errors", "Sum", _metrics(functions, "Errors")),
+        Widget("Function errors and throttles", "Sum", _metrics(functions, "Errors", "Throttles")),
         Widget("Function duration, p95 (ms)", "p95", _metrics(functions, "Duration")),
         Widget("Functions at work", "Maximum", _metrics(functions, "ConcurrentExecutions")),
         Widget("Lag: stream (ms)", "Maximum", _metrics(watched_by(LAG), LAG.metric)),

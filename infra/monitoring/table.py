@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from infra.monitoring.alarm import Alarm, AlarmKind
@@ -41,7 +42,7 @@ MILLISECONDS_A_MINUTE = 60_000
 
 RAISE_LIMIT = "Raise the account's limit of concurrent Lambda executions."
 READ_ITS_LOG = "Read its log group for the reason."
-CHECK_ALARMS = "Check its alarms for errors and throttles, then its log group."
+CHECK_ALARMS = "See on the dashboard whether it fails or is throttled, then read its log group."
 SWEEP_REPEATS = "Correct the cause, then purge the dead-letter queue: sweep starts the work again, so nothing is lost."
 NEXT_RUN_REPEATS = "Correct the cause, then purge the dead-letter queue: the next run repeats the work."
 CHECK_SCHEDULE = "Check that its EventBridge rule is enabled and that it is not throttled."
@@ -52,12 +53,26 @@ TABLE_IS_BUSY = (
 )
 
 
+WAYS_IN: Mapping[str, Sequence[str]] = {
+    "ingest": ("http-failures", "batch-failures"),
+    "socket": ("socket-integration-errors", "socket-execution-errors", "deadline-queue-lag"),
+    "fan-out": ("fan-out-lag", "wake-queue-lag"),
+    "index": ("index-queue-lag",),
+    "deliver": ("deliver-queue-lag", "deliver-slow-queue-lag"),
+    "archive": ("archive-lag", "archive-queue-lag"),
+    "sweep": ("sweep-silence",),
+    "settle": ("settle-silence",),
+    "remind": ("remind-silence",),
+}
+"""The alarms of all that calls a function: they go off when it cannot be called. The others answer the HTTP API."""
+
+
 def of_function(name: str) -> list[Alarm]:
     """What every function is watched for."""
-    thing = function(name)
+    thing, ways_in = function(name), WAYS_IN.get(name, ("http-failures",))
     return [
         Alarm(thing, ERRORS, f"The function {name} ended with an error.", READ_ITS_LOG),
-        Alarm(thing, THROTTLES, f"The function {name} is throttled.", RAISE_LIMIT),
+        Alarm(thing, THROTTLES, f"The function {name} is throttled.", RAISE_LIMIT, shown_by=ways_in),
     ]
 
 
@@ -94,7 +109,8 @@ APIS = (
         HTTP_API,
         FAILURES,
         "The HTTP API answers requests with errors (5xx).",
-        "Find the routes in its access log, then read the log group of their function.",
+        "Find the routes in its access log, then read the log group of their function. "
+        f"If it was not even called, it is throttled. {RAISE_LIMIT}",
     ),
     Alarm(
         BATCH_API,
