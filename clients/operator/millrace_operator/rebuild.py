@@ -42,14 +42,14 @@ def rebuild(
     Example: millrace rebuild --dry-run
     """
     from millrace.operators.application.bookmark import Bookmark  # noqa: PLC0415 - comes with boto3, slow to import
-    from millrace.operators.application.dry_run import NoPlace  # noqa: PLC0415
+    from millrace.operators.application.dry_run import DryPlace  # noqa: PLC0415
 
     hub = open_hub(stack, region)
     if not dry_run:
         _confirm(stack or "the local hub", yes=yes, quiet=as_json)
     try:
         file = PlaceFile(place or Path(f"millrace-rebuild-{stack or 'local'}.json"), hub.identity)
-        bookmark = Bookmark.open(NoPlace() if dry_run else file)
+        bookmark = Bookmark.open(DryPlace() if dry_run else file)
         if bookmark.resumed:
             err.print(f"Going on from {file.path}.", markup=False)
         with Progress(

@@ -27,6 +27,8 @@ HOUSE = next(
 )
 ROOMS = [row.partition(":")[0] for row in HOUSE["neighbours"]]
 FLOORS = HOUSE["floors"]
+STRANGERS = {"realtime": "millrace.streams.domain.gap", "operators": "millrace.live.domain.line"}
+"""For rooms that may use the transcripts: one that they do not know."""
 
 
 class Planted(NamedTuple):
@@ -44,11 +46,7 @@ def floor_of(room: Path, floor: str) -> Path | None:
 def forbidden(package: Path) -> Iterator[tuple[Path, str]]:
     """On each floor of each room: the floor above, a package it has no use for, and a room it does not know."""
     for room in ROOMS:
-        stranger = (
-            "millrace.streams.domain.gap"
-            if room in ("realtime", "operators")
-            else "millrace.realtime.domain.transcript"
-        )
+        stranger = STRANGERS.get(room, "millrace.realtime.domain.transcript")
         for height, floor in enumerate(FLOORS):
             path = floor_of(package / room, floor)
             if path is None:

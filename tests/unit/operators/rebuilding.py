@@ -16,7 +16,7 @@ from millrace.ledger.domain.page import Draft, Origin
 from millrace.operators.adapters.memory import MemoryClaimScan, MemoryLogScan, MemoryPlace
 from millrace.operators.application.bookmark import Bookmark
 from millrace.operators.application.check_targets import CheckTargets
-from millrace.operators.application.dry_run import DryClaims, DryIndex, DryRows, DryState, NoPlace
+from millrace.operators.application.dry_run import DryClaims, DryIndex, DryPlace, DryRows, DryState
 from millrace.operators.application.rebuild import Rebuild
 from millrace.operators.application.rebuild_archive_cursors import RebuildArchiveCursors
 from millrace.operators.application.rebuild_claims import RebuildClaims
@@ -95,7 +95,7 @@ class World:
                 DryIndex(index),
                 DryClaims(scan),
                 DryRows(rows),
-                NoPlace(),
+                DryPlace(),
             )
         claims = RebuildClaims(log, Mortal(scan, fate)) if with_claims else None
         use_case = Rebuild(

@@ -88,7 +88,7 @@ class DryClaims:
         return Claimed(frozenset(ids), frozenset(), frozenset())
 
 
-class NoPlace:
+class DryPlace:
     """A run that leaves no trace."""
 
     def load(self) -> dict[str, Any] | None:
