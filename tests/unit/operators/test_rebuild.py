@@ -9,8 +9,10 @@ import pytest
 
 from millrace.delivery.domain.hub_targets import HubTarget
 from millrace.delivery.ports.targets import Position
+from millrace.ledger.application.heads import Heads
 from millrace.ledger.application.prune import Prune
 from millrace.ledger.domain.names import Ledger, ledger_named
+from millrace.ledger.domain.page import Draft
 from millrace.ledger.ports import Claim
 from millrace.operators.application.rebuild_ledger import QUIET_MS, quiet_end
 from millrace.operators.domain.rebuilt import EXAMPLES, MEANINGS, UNKNOWN, Rebuilt
@@ -217,7 +219,7 @@ def test_a_claim_that_knows_more_than_the_restored_log_is_lowered() -> None:
     world.lose()
     report = world.rebuild()
     assert report.counts["claims lowered"] == 3, "those of the last page; the others' `seen` is in the log"
-    world.hub.heads = type(world.hub.heads)(lambda: world.hub.now)
+    world.hub.heads = Heads(lambda: world.hub.now)
     world.commit(ORDERS, 6)
     assert [event.position for event in world.hub.events().values()] == list(range(1, 10))
 
@@ -317,3 +319,16 @@ def test_a_report_keeps_the_first_names_counts_all_and_survives_being_stored() -
 def test_a_ledgers_name_tells_its_dedupe_scope(name: str) -> None:
     scope = name.rpartition("#")[0] if name.startswith("realtime") else name
     assert ledger_named(name) == Ledger(name, scope)
+
+
+def test_a_claim_that_knows_more_than_the_log_makes_no_hole_even_before_a_rebuild() -> None:
+    """S4: a restored log may be older than its claims."""
+    world = World()
+    world.commit(ORDERS, 9)
+    for first in (4, 7):
+        del world.hub.log.pages[ORDERS][first]
+    world.lose()
+    world.hub.heads = Heads(lambda: world.hub.now)
+    draft = Draft(f"{ORDERS}-e9", b"d" * 17, b"{}")
+    world.hub.commit_drafts(ORDERS, [draft])
+    assert sorted(world.hub.log.pages[ORDERS]) == [1, 4], "the id's claim has seen 6"

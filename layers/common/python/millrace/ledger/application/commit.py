@@ -124,7 +124,10 @@ class Commit:
         raise Throttled("Storage is throttled; nothing of this request was committed. Send the same ids again later.")
 
     def _adopt_claims(self, ledger: Ledger, existed: list[str], seen: dict[str, int]) -> list[str]:
-        """Take over `seen` of ids claimed before; returns the ids that belong to another ledger."""
+        """Take over `seen` of ids claimed before; returns the ids that belong to another ledger.
+
+        Never above the page end that is known here: in a restored log a claim may know one that is lost.
+        """
         if not existed:
             return []
         foreign = []
@@ -132,7 +135,7 @@ class Commit:
         for id_ in existed:
             if claims[id_].ledger != ledger.name:
                 foreign.append(id_)
-            seen[id_] = claims[id_].seen
+            seen[id_] = min(seen[id_], claims[id_].seen)
         return foreign
 
     def _resolve(self, ledger: Ledger, search: Search, created: set[str]) -> None:
