@@ -66,7 +66,7 @@ BUGS = (
     Bug(
         "a claim that was there is read before its id is committed",
         "ledger/application/commit.py",
-        "            seen[id_] = claims[id_].seen\n",
+        "            seen[id_] = min(seen[id_], claims[id_].seen)\n",
         "            seen[id_] = max(seen[id_], claims[id_].seen)\n",
     ),
     Bug(
