@@ -59,6 +59,12 @@ def test_s6_limit_is_coerced_into_its_bounds(asked: int | None, given: int) -> N
     assert check_sync({"since_committed_id": 0, "limit": asked}, ALL, "demo").limit == given
 
 
+def test_s6_optional_members_that_are_null_count_as_left_out() -> None:
+    body = {"since_committed_id": 0}
+    nulls = {"partitions": None, "limit": None, "sync_to_committed_id": None}
+    assert check_sync({**body, **nulls}, ALL, "demo") == check_sync(body, ALL, "demo")
+
+
 def test_s7_one_unauthorised_partition_forbids_the_whole_sync() -> None:
     assert check_sync({"since_committed_id": 0, "partitions": ["team/x", "a"]}, SOME, "demo").partitions == [
         "a",

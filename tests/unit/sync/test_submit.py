@@ -102,6 +102,10 @@ def test_s3_partitions_are_stored_sorted_and_normalised() -> None:
     assert drafted(item(partitions=["b", "e\u0301", "a"])).partitions == ("a", "b", "\u00e9")
 
 
+def test_s3_optional_members_that_are_null_count_as_left_out() -> None:
+    assert drafted(item(client_id=None, meta=None)) == drafted(item())
+
+
 def test_s5_content_is_the_sorted_partitions_and_the_event() -> None:
     base = item(partitions=["a", "b"], event={"type": "t", "payload": {"x": 1, "y": 1.0}})
     same = [
@@ -146,6 +150,7 @@ def test_s12_an_event_of_96_kib_is_taken_and_one_byte_more_is_not() -> None:
     [
         ({"type": "event", "payload": {"schema": "s", "data": 1}}, []),
         ({"type": "event", "payload": {"schema": "s", "data": None, "meta": {}}}, []),
+        ({"type": "event", "payload": {"schema": "s", "data": 1, "meta": None}}, []),
         ({"type": "other", "payload": {"schema": "s", "data": 1}}, ["event.type"]),
         ({"type": "event", "payload": []}, ["event.payload"]),
         (

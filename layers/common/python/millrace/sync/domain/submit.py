@@ -182,7 +182,7 @@ def _canonical(event: Mapping[str, Any], errors: Errors) -> None:
         errors.append(_error("event.payload.schema", "must be a non-empty string"))
     if "data" not in payload:
         errors.append(_error("event.payload.data", "is missing"))
-    if not isinstance(payload.get("meta", {}), dict):
+    if not isinstance(payload.get("meta"), dict | None):
         errors.append(_error("event.payload.meta", f"must be an object, not {kind_of(payload['meta'])}"))
     errors.extend(
         _error(f"event.payload.{key[:64]}", "is unknown") for key in sorted(set(payload) - {"schema", "data", "meta"})
