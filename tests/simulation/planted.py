@@ -29,9 +29,9 @@ BUGS = (
     Bug(
         "ids claimed a moment ago count for where the search starts",
         "ledger/application/commit.py",
-        "search = Search(todo, seen, wanted, at=min(seen[id_] for id_ in todo), nonce=self.nonce())",
-        "start = min((seen[i] for i in todo if i not in created), default=head)\n"
-        "            search = Search(todo, seen, wanted, at=start, nonce=self.nonce())",
+        "            seen[id_] = min(seen[id_], claims[id_].seen)\n",
+        "            seen[id_] = claims[id_].seen\n"
+        "        seen.update(dict.fromkeys(seen, min(claims[id_].seen for id_ in existed)))\n",
     ),
     Bug(
         "a jump ahead goes no further than the lowest seen of what is left",
