@@ -138,9 +138,9 @@ BUGS = (
     Bug(
         "index rows are durable before the cursor moves",
         "sync/application/index_partitions.py",
-        "            self.index.write(ledger, _rows(pages, cursor + 1, end))\n",
+        "            self.index.write(ledger, rows_of(pages, cursor + 1, end))\n",
         "            self.state.move_cursor(ledger, INDEX_CONSUMER, cursor, end)\n"
-        "            self.index.write(ledger, _rows(pages, cursor + 1, end))\n",
+        "            self.index.write(ledger, rows_of(pages, cursor + 1, end))\n",
     ),
     Bug(
         "a late indexer's rows do not replace others",
