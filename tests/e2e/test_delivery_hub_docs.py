@@ -30,12 +30,13 @@ def test_the_commands_do_what_the_page_says(stack: Hub, tmp_path: Path) -> None:
     (tmp_path / ".venv").symlink_to(ROOT / ".venv")
     run = paste("\n".join(blocks("bash")), tmp_path)
     assert run.returncode == 0, run.stderr
-    batch, made, seen, listed, status, asked = (json.loads(line) for line in run.stdout.splitlines())
+    batch, made, seen, paused, resumed, listed, status, asked = map(json.loads, run.stdout.splitlines())
     assert [(one["event_id"], one["status"]) for one in batch["results"]] == [
         ("build-17", "success"),
         ("build-18", "rejected"),
     ]
     assert made == seen
+    assert (paused["paused"], resumed["paused"], resumed["families"]) == (True, False, ["build."])
     assert listed.keys() == {"deliveries", "next_after"}
     assert status["delivery_targets"][0]["target_id"] == "archive"
     assert asked == {"asked": True}

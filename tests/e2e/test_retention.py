@@ -295,6 +295,7 @@ def test_a_hub_that_lost_state_and_index_is_rebuilt_and_says_what_it_cannot_know
     read_to_the_end(stack, demo, 31)
     eventually(lambda: len(delivered(stack, token)) == 31, "the target did not get the new event")
     lines = [(line["ledger"], line["sequence_position"]) for line in archived(stack, tenant)]
+    lines = [line for line in lines if line[0] in heads]
     assert len(lines) == len(set(lines)) == sum(heads.values()) + 1, "each event is archived once"
 
 
