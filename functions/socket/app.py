@@ -1,4 +1,4 @@
-"""The WebSocket: $connect, $disconnect, and every message in between; and the end of the time to say `connect`."""
+"""The WebSocket: $connect, $disconnect, every message in between; and later deadlines and rests of snapshots."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from millrace.ledger import wiring as core
 from millrace.live import wiring
 from millrace.live.adapters.deadlines import connection_of
+from millrace.live.adapters.handovers import handover_of
 from millrace.runtime import bearer, observe
 from millrace.runtime.snapstart import before_snapshot
 
@@ -16,7 +17,7 @@ before_snapshot(lambda: (bearer.tokens(), wiring.converse()))
 
 def handler(event: Mapping[str, Any], _context: Any) -> dict[str, Any]:
     if "Records" in event:
-        return _deadlines(event["Records"])
+        return _later(event["Records"])
     context = event["requestContext"]
     connection, kind = str(context["connectionId"]), str(context["eventType"])
     try:
@@ -37,15 +38,20 @@ def handler(event: Mapping[str, Any], _context: Any) -> dict[str, Any]:
     return {"statusCode": 200}
 
 
-def _deadlines(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def _later(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """One that fails is looked at again, and holds no other up."""
     failed = []
     for record in records:
         try:
-            connection = connection_of(record["body"])
-            closed = wiring.close_strangers()(connection)
-            observe.logger().info("deadline", connection=connection, closed=closed)
+            handover = handover_of(record["body"])
+            if handover is not None:
+                wiring.continue_snapshot()(handover)
+                observe.logger().info("snapshot", connection=handover.connection, sent=handover.sent)
+            else:
+                connection = connection_of(record["body"])
+                closed = wiring.close_strangers()(connection)
+                observe.logger().info("deadline", connection=connection, closed=closed)
         except Exception:  # noqa: BLE001 - whatever it is, the queue brings it again, and gives up in the end
-            observe.logger().exception("deadline_failed")
+            observe.logger().exception("later_failed")
             failed.append({"itemIdentifier": record["messageId"]})
     return {"batchItemFailures": failed}

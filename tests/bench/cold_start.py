@@ -91,6 +91,7 @@ ENVIRONMENT: Mapping[str, str] = {
     "WAKE_QUEUE_URL": "http://localhost/wakes",
     "ARCHIVE_QUEUE_URL": "http://localhost/archive",
     "DELIVER_QUEUE_URL": "http://localhost/deliver.fifo",
+    "SNAPSHOT_QUEUE_URL": "http://localhost/snapshot",
     "DELIVERY_SECRET_ARN": "bench",
     "ARCHIVE_BUCKET": "bench",
     "SOCKET_API_ID": "bench",

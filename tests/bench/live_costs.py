@@ -14,10 +14,11 @@ from millrace.ledger.application.heads import Heads
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.domain.page import Draft
 from millrace.live.adapters.dynamodb.subscriptions import DynamoSubscriptions
-from millrace.live.adapters.memory import MemoryWire
+from millrace.live.adapters.memory import MemoryHandovers, MemoryWire
 from millrace.live.application.answer import Answers
 from millrace.live.application.broadcast import Broadcast
 from millrace.live.application.converse import Converse
+from millrace.live.application.send_snapshot import SendSnapshot
 from millrace.live.application.subscribe import Subscribe
 from millrace.live.application.take_turn import TakeTurn
 from millrace.live.domain import events as live_events
@@ -246,7 +247,7 @@ def _converse(rig: Rig, wire: MemoryWire, clock: Clock, project: str) -> Convers
         lambda token: identity,
         Submit(commit, clock, {}),
         Sync(rig.log, rig.state, rig.index, heads, rig.together),
-        Subscribe(rig.log, rig.state, rig.subscriptions, heads, rig.together, clock),
+        Subscribe(SendSnapshot(rig.log, rig.state, rig.subscriptions, MemoryHandovers(), rig.together, clock), heads),
         rig.subscriptions,
         wire,
         clock,

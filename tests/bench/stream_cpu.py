@@ -18,6 +18,7 @@ from millrace.ledger.domain.names import BUCKET, Ledger
 from millrace.ledger.domain.packing import pack, unpack
 from millrace.ledger.domain.page import Draft, Page
 from millrace.ledger.ports import Run
+from millrace.ledger.wiring import new_id
 from millrace.runtime.http import to_json
 from millrace.runtime.requests import events_of
 from millrace.streams.adapters.memory import MemoryRawValues, MemoryRows, MemoryRuntimes
@@ -26,7 +27,6 @@ from millrace.streams.application.announce import Announce
 from millrace.streams.application.emit import Emit, Emitted
 from millrace.streams.application.poll import Poll
 from millrace.streams.domain.transition import undone
-from millrace.streams.wiring import new_id
 from tests.bench.cpu import MAX_BYTES, memory_commit
 from tests.bench.events import IDENTITY
 from tests.bench.rig import Clock, page_of

@@ -8,7 +8,7 @@ from typing import Any
 from millrace.ledger.adapters.keyring import CURRENT, StagedKeys
 from millrace.ledger.application.heads import Heads
 from millrace.ledger.domain.names import BUCKET, Ledger, stream_ledger
-from millrace.ledger.wiring import pause
+from millrace.ledger.wiring import new_id, pause
 from millrace.streams.adapters.dynamodb.rows import DynamoRows
 from millrace.streams.adapters.dynamodb.runtimes import DynamoRuntimes
 from millrace.streams.adapters.memory import MemoryRawValues
@@ -18,7 +18,7 @@ from millrace.streams.application.emit import Emit, Emitted
 from millrace.streams.application.markers import ManageMarkers
 from millrace.streams.application.poll import Poll, PolledBatch
 from millrace.streams.domain.transition import undone
-from millrace.streams.wiring import new_id, row_nonce
+from millrace.streams.wiring import row_nonce
 from tests.bench.events import IDENTITY
 from tests.bench.rig import Clock, Rig
 from tests.bench.stream_events import HASHED, NEGOTIATED, POLICY, stream_drafts

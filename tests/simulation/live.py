@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from millrace.ledger.domain.errors import Unavailable
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.domain.page import Event
 from millrace.live.adapters.memory import MemoryConnections, MemorySubscriptions
-from millrace.live.ports import Subscription
+from millrace.live.ports import Handover, Subscription, TakenSnapshot
 from tests.simulation.tables import Process
 
 
@@ -56,8 +56,25 @@ class FaultySubscriptions:
     def go_live(self, subscription: Subscription, sent: int) -> int | None:
         return self.process.call(lambda: self.inner.go_live(subscription, sent))
 
+    def hand_over(self, subscription: Subscription, step: int, until_ms: int) -> bool:
+        return self.process.call(lambda: self.inner.hand_over(subscription, step, until_ms))
+
+    def take_over(self, handover: Handover, until_ms: int, sender: str) -> TakenSnapshot | None:
+        return self.process.call(lambda: self.inner.take_over(handover, until_ms, sender))
+
     def remove(self, connection: str, id_: str | None = None) -> None:
         self.process.call(lambda: self.inner.remove(connection, id_))
+
+
+@dataclass(slots=True)
+class FaultyHandovers:
+    """A message that was sent brings a sender, some time later, or two."""
+
+    process: Process
+    bring: Callable[[Handover], None]
+
+    def send(self, handover: Handover) -> None:
+        self.process.call(lambda: self.bring(handover))
 
 
 @dataclass(slots=True)

@@ -14,12 +14,14 @@ from millrace.ledger.domain.names import Ledger
 from millrace.ledger.domain.page import Event
 from millrace.live.application.answer import Answers
 from millrace.live.application.broadcast import Broadcast
-from millrace.live.application.subscribe import Overtaken, Subscribe
-from millrace.live.ports import Connection, Subscription
+from millrace.live.application.continue_snapshot import ContinueSnapshot
+from millrace.live.application.send_snapshot import Overtaken, SendSnapshot
+from millrace.live.application.subscribe import Subscribe
+from millrace.live.ports import Connection, Handover, Subscription
 from millrace.sync.application.sync import Sync
 from tests.simulation.check_live import check_socket
 from tests.simulation.history import History
-from tests.simulation.live import FaultySubscriptions, FaultyWire, Net, Socket, render
+from tests.simulation.live import FaultyHandovers, FaultySubscriptions, FaultyWire, Net, Socket, render
 from tests.simulation.scheduler import Killed, Scheduler
 from tests.simulation.tables import FaultyIndex, FaultyLog, FaultyState, Process, Tables, Unlucky
 
@@ -153,24 +155,71 @@ class Live:
                 socket.covered = watermark
                 return wire.post(name, f"opened {watermark}")
 
-            def send(to: Subscription, phase: str, event: Event) -> bool:
-                return wire.post(name, f"{phase} {event.position}")
-
             subscription = Subscription(name, "s1", ledger.name, None, "snake", "p", NEVER_MS, 0)
             heads = self.rng.choice([*self.containers, Heads(self.scheduler.now)])
-            subscribe = Subscribe(
-                FaultyLog(process, self.tables.log),
-                FaultyState(process, self.tables.state),
-                FaultySubscriptions(process, self.net.subscriptions),
-                heads,
-                process.together,
-                self.scheduler.now,
-            )
+            sender = self._sender(process, socket, self.rng.choice((0, NEVER_MS)))
             try:
-                socket.complete = subscribe(subscription, begin, opened, send)
+                alive = Subscribe(sender, heads)(subscription, begin, opened, _send(wire))
+                socket.complete = alive and self._is_live(socket)
             except Overtaken as gone:
                 socket.arrived.append(("gap", gone.lost))
             except (*Unlucky, Killed):
                 socket.open = False
 
         return subscriber
+
+    def _sender(self, process: Process, socket: Socket, slice_ms: int) -> SendSnapshot:
+        return SendSnapshot(
+            FaultyLog(process, self.tables.log),
+            FaultyState(process, self.tables.state),
+            FaultySubscriptions(process, self.net.subscriptions),
+            FaultyHandovers(process, lambda handover: self._bring(socket, handover)),
+            process.together,
+            self.scheduler.now,
+            slice_ms,
+        )
+
+    def _bring(self, socket: Socket, handover: Handover) -> None:
+        """A queue may bring a message twice."""
+        for number in range(self.rng.choice((1, 1, 2))):
+            actor = self._continuation(socket, handover, f"{handover.step} {number} {self.scheduler.steps}")
+            self.scheduler.spawn(actor, delay=self.rng.choice((1, 5, 30)))
+
+    def _continuation(self, socket: Socket, handover: Handover, sender_id: str) -> Callable[[], None]:
+        def continuation() -> None:
+            process = self.process()
+            wire = FaultyWire(process, self.net, self.rng)
+            go_on = ContinueSnapshot(
+                sender=self._sender(process, socket, self.rng.choice((0, 0, NEVER_MS))),
+                connections=self.net.connections,
+                wire=wire,
+                send=_send(wire),
+                farewell=lambda _: "expired 0",
+                overtaken=lambda _, gone: [f"gap {gone.lost}"],
+                new_id=lambda: sender_id,
+            )
+            try:
+                go_on(handover)
+                socket.complete = socket.complete or (socket.open and self._is_live(socket))
+            except (*Unlucky, Killed):
+                self._after_trouble(socket, handover, sender_id)
+
+        return continuation
+
+    def _after_trouble(self, socket: Socket, handover: Handover, sender_id: str) -> None:
+        """The message comes again. If this sender had taken the snapshot over, it is found dead, and the connection is
+        closed; if nobody had, somebody goes on."""
+        key = (handover.connection, handover.id)
+        step, by = self.net.subscriptions.senders.get(key, (0, ""))
+        if by == sender_id:
+            socket.open = False
+        elif step == handover.step:
+            self._bring(socket, handover)
+
+    def _is_live(self, socket: Socket) -> bool:
+        row = self.net.subscriptions.rows.get((socket.id, "s1"))
+        return row is not None and row.live
+
+
+def _send(wire: FaultyWire) -> Callable[[Subscription, str, Event], bool]:
+    return lambda to, phase, event: wire.post(to.connection, f"{phase} {event.position}")

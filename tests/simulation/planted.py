@@ -217,6 +217,24 @@ BUGS = (
         "            if note > sent + 1_000:\n",
     ),
     Bug(
+        "the rest of a snapshot is sent by one sender",
+        "live/adapters/memory.py",
+        "            return TakenSnapshot(self.rows[key], step, mine=by == sender)\n",
+        "            return TakenSnapshot(self.rows[key], step, mine=step == handover.step + 1)\n",
+    ),
+    Bug(
+        "a handover says how far the snapshot was sent",
+        "live/application/send_snapshot.py",
+        "                self._hand_over(mine, reached, watermark, step)\n",
+        "                self._hand_over(mine, reached + 1, watermark, step)\n",
+    ),
+    Bug(
+        "a snapshot that is handed over does not go live",
+        "live/application/send_snapshot.py",
+        "            if reached < through:\n",
+        "            if reached + 1 < through:\n",
+    ),
+    Bug(
         "a subscription that has gone live meanwhile is served, not noted",
         "live/adapters/memory.py",
         "            if row is not None and row.live:\n",

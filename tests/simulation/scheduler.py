@@ -37,7 +37,9 @@ class Scheduler:
 
     def run(self, limit: int = 50_000) -> None:
         current: greenlet | None = None
-        ready, random, choice, strides_ms = self._ready, self.rng.random, self.rng.choice, self.strides_ms
+        ready, random, bits = self._ready, self.rng.random, self.rng.getrandbits
+        strides_ms, strides = self.strides_ms, len(self.strides_ms)
+        stride_bits = strides.bit_length()
         while ready or self._late:
             self.steps += 1
             if self.steps > limit:
@@ -47,8 +49,12 @@ class Scheduler:
             if not ready:
                 continue
             if current is None or random() > self.stickiness:
-                current = choice(ready)
-            self.clock_ms += choice(strides_ms)
+                current = ready[_below(len(ready), bits)]
+            # As `choice` does it, without two calls for each step: an eighth of a run.
+            chosen = bits(stride_bits)
+            while chosen >= strides:
+                chosen = bits(stride_bits)
+            self.clock_ms += strides_ms[chosen]
             current.switch()
             if current.dead:
                 ready.remove(current)
@@ -59,6 +65,14 @@ class Scheduler:
         for item in due:
             self._late.remove(item)
             self._ready.append(greenlet(item[1], parent=self._hub))
+
+
+def _below(limit: int, bits: Callable[[int], int]) -> int:
+    width = limit.bit_length()
+    chosen = bits(width)
+    while chosen >= limit:
+        chosen = bits(width)
+    return chosen
 
 
 class Killed(GreenletExit):

@@ -22,6 +22,7 @@ from millrace.ledger.domain.errors import LedgerBusy
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.domain.page import Draft, Origin
 from millrace.live.application import broadcast as broadcast_module
+from millrace.live.application import continue_snapshot, send_snapshot
 from millrace.live.application import subscribe as subscribe_module
 from millrace.streams.application import announce as announce_module
 from millrace.sync.application.index_partitions import IndexPartitions
@@ -52,7 +53,12 @@ def shrink() -> None:
     commit_module.LONG_SEARCH_PAGES = 2
     commit_module.BIG_WINNER_BYTES = 8
     heads_module.REMEMBERED = 2
-    subscribe_module.SENDER_MS = 10**12
+    for module, limit in (
+        (subscribe_module, "SENDER_MS"),
+        (continue_snapshot, "SENDER_MS"),
+        (send_snapshot, "HANDOVER_MS"),
+    ):
+        setattr(module, limit, 10**12)
     broadcast_module.SLICE_EVENTS = 2
     announce_module.TRIES = 5
 

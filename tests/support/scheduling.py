@@ -16,6 +16,13 @@ APART = (
     "tests/e2e/test_run.py::test_a_killed_run_takes_the_emulator_and_its_functions_with_it",
 )
 """Files and tests beside those that share nothing with them: they need no hub, or start their own."""
+WHILE_EMPTY = (
+    "tests/e2e/test_retention.py",
+    "tests/e2e/test_lake_jobs.py",
+    "tests/e2e/test_lake_docs.py",
+    "tests/e2e/test_archive.py",
+)
+"""Of those that share a hub, the ones that walk through all it holds: they go first, while it holds little."""
 ONE_BY_ONE = ("tests/simulation/",)
 """Tests that start processes of their own and share nothing: any process takes the next one."""
 LONGEST_FIRST = ("tests/e2e/", "tests/jobs/", "tests/simulation/", "tests/contract/", "tests/bench/")
@@ -49,8 +56,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: _place(item.nodeid))
 
 
-def _place(nodeid: str) -> int:
+def _place(nodeid: str) -> tuple[int, int]:
+    within = next((place for place, file in enumerate(WHILE_EMPTY) if nodeid.startswith(file)), len(WHILE_EMPTY))
     if nodeid.startswith(APART):
-        return len(TOGETHER)
+        return len(TOGETHER), within
     folders = (place for place, folder in enumerate(LONGEST_FIRST) if nodeid.startswith(folder))
-    return next(folders, len(LONGEST_FIRST))
+    return next(folders, len(LONGEST_FIRST)), within

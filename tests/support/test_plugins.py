@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.scheduling import APART, TOGETHER, ByFile
+from tests.support.scheduling import APART, TOGETHER, WHILE_EMPTY, ByFile, _place
 
 ROOT = Path(__file__).parents[2]
 WHERE = pytest.mark.parametrize("where", [[], ["-n", "1"]], ids=["this process", "another process"])
@@ -107,3 +107,9 @@ def test_what_is_run_apart_from_its_folder_is_there(alone: str) -> None:
     scheduling = ByFile.__new__(ByFile)
     assert scheduling._split_scope(f"{alone}::test_x") == alone
     assert scheduling._split_scope(f"{folder}test_other.py::test_x") == folder
+
+
+@pytest.mark.parametrize("early", WHILE_EMPTY)
+def test_what_walks_through_a_whole_hub_is_there_and_comes_before_those_that_fill_it(early: str) -> None:
+    assert (ROOT / early).is_file()
+    assert _place(f"{early}::test_x") < _place("tests/e2e/test_busy.py::test_x") < _place("tests/jobs/test_x.py")

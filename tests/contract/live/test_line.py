@@ -18,9 +18,10 @@ from millrace.ledger.application.commit import Commit
 from millrace.ledger.application.heads import Heads
 from millrace.ledger.domain.access import Identity
 from millrace.ledger.wiring import nap, now_ms
-from millrace.live.adapters.memory import MemoryConnections, MemorySubscriptions, MemoryWire
+from millrace.live.adapters.memory import MemoryConnections, MemoryHandovers, MemorySubscriptions, MemoryWire
 from millrace.live.application.answer import Answers
 from millrace.live.application.converse import Converse
+from millrace.live.application.send_snapshot import SendSnapshot
 from millrace.live.application.subscribe import Subscribe
 from millrace.live.application.take_turn import TakeTurn
 from millrace.live.domain.messages import MAX_IN_FLIGHT
@@ -66,7 +67,9 @@ class Burst:
             lambda _token: Identity("me", "t", frozenset({"demo"}), ("*",), ROLES, "t", self.clock() + 10**9),
             Submit(commit, self.clock, {}),
             Sync(parts.log, parts.state, MemoryIndex(), heads, in_turn),
-            Subscribe(parts.log, parts.state, subscriptions, heads, in_turn, self.clock),
+            Subscribe(
+                SendSnapshot(parts.log, parts.state, subscriptions, MemoryHandovers(), in_turn, self.clock), heads
+            ),
             subscriptions,
             self.wire,
             self.clock,

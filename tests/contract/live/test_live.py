@@ -18,7 +18,16 @@ from millrace.live.adapters.dynamodb.places import LIFE_SECONDS, DynamoPlaces
 from millrace.live.adapters.dynamodb.subscriptions import DynamoSubscriptions
 from millrace.live.adapters.memory import MemoryConnections, MemoryPlaces, MemorySubscriptions
 from millrace.live.domain.line import TURN_MS
-from millrace.live.ports import Connection, Connections, Cycle, Places, Subscription, Subscriptions
+from millrace.live.ports import (
+    Connection,
+    Connections,
+    Cycle,
+    Handover,
+    Places,
+    Subscription,
+    Subscriptions,
+    TakenSnapshot,
+)
 from tests.support.aws_tables import client_for, create_tables
 
 LEDGER = Ledger.of("sync", "default", "demo")
@@ -300,3 +309,44 @@ def test_a_place_that_nobody_gave_back_ends_with_the_life_of_a_connection() -> N
         now[0] += (LIFE_SECONDS + 1) * 1000
         assert places.of_connection("default", "c2") == 1
         assert places.of_connection("default", "gone") == 0, "a connection that is closed takes none"
+
+
+def test_t7_the_rest_of_a_snapshot_is_handed_over_and_taken_by_one(stores: Stores) -> None:
+    subscriptions = stores.subscriptions
+    sending = subscription(id_="s1", partitions=None, sender_until_ms=NOW + 5)
+    subscriptions.add(sending)
+    assert subscriptions.hand_over(sending, 0, NOW + 60)
+    assert subscriptions.hand_over(sending, 0, NOW + 60), "again is fine"
+    assert not subscriptions.hand_over(sending, 2, NOW + 60), "it is at another step"
+    (found,) = subscriptions.find(LEDGER, ())
+    assert found == replace(sending, sender_until_ms=NOW + 60)
+    handover = Handover("c1", "s1", LEDGER.name, 3, 9, 1)
+    mine = replace(sending, sender_until_ms=NOW + 70)
+    assert subscriptions.take_over(handover, NOW + 70, "a") == TakenSnapshot(mine, 2, mine=True)
+    assert subscriptions.take_over(handover, NOW + 80, "a") == TakenSnapshot(mine, 2, mine=True), "again is fine"
+    assert subscriptions.take_over(handover, NOW + 80, "b") == TakenSnapshot(mine, 2, mine=False)
+    assert not subscriptions.hand_over(sending, 0, NOW + 90), "who handed over has nothing to hand over"
+    assert subscriptions.hand_over(mine, 2, NOW + 90)
+    late = subscriptions.take_over(handover, NOW + 99, "b")
+    assert late is not None
+    assert (late.step, late.mine) == (3, False)
+
+
+def test_t7_a_note_is_kept_over_a_handover(stores: Stores) -> None:
+    subscriptions = stores.subscriptions
+    sending = subscription(id_="s1", partitions=None, sender_until_ms=NOW + 5)
+    subscriptions.add(sending)
+    assert subscriptions.note_missed(sending, 12) is None
+    assert subscriptions.hand_over(sending, 0, NOW + 60)
+    subscriptions.take_over(Handover("c1", "s1", LEDGER.name, 3, 9, 1), NOW + 70, "a")
+    assert subscriptions.go_live(sending, 10) == 12
+    assert subscriptions.go_live(sending, 12) is None
+    (live,) = subscriptions.find(LEDGER, ())
+    assert (live.live, live.after) == (True, 12)
+
+
+def test_t7_nobody_hands_over_or_takes_what_is_gone(stores: Stores) -> None:
+    sending = subscription(id_="s1", partitions=None, sender_until_ms=NOW + 5)
+    assert not stores.subscriptions.hand_over(sending, 0, NOW + 60)
+    assert stores.subscriptions.take_over(Handover("c1", "s1", LEDGER.name, 3, 9, 1), NOW + 70, "a") is None
+    assert stores.subscriptions.find(LEDGER, ()) == []

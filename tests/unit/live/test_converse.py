@@ -17,10 +17,11 @@ from millrace.ledger.domain.canonical import digest
 from millrace.ledger.domain.errors import AuthFailed, Throttled, Unavailable
 from millrace.ledger.domain.names import Ledger, realtime_ledger, stream_ledger
 from millrace.ledger.domain.page import Draft, Origin
-from millrace.live.adapters.memory import MemoryConnections, MemorySubscriptions, MemoryWire
+from millrace.live.adapters.memory import MemoryConnections, MemoryHandovers, MemorySubscriptions, MemoryWire
 from millrace.live.application.answer import Answers
 from millrace.live.application.broadcast import Broadcast
 from millrace.live.application.converse import MISSTEPS, Converse
+from millrace.live.application.send_snapshot import SendSnapshot
 from millrace.live.application.subscribe import Subscribe
 from millrace.live.application.take_turn import TakeTurn
 from millrace.live.domain import events as live_events
@@ -57,7 +58,10 @@ class Hub:
     def converse(self) -> Converse:
         submit = Submit(self.commit(), self.clock, {})
         sync = Sync(self.log, self.state, self.index, Heads(self.clock), in_turn)
-        subscribe = Subscribe(self.log, self.state, self.subscriptions, Heads(self.clock), in_turn, self.clock)
+        subscribe = Subscribe(
+            SendSnapshot(self.log, self.state, self.subscriptions, MemoryHandovers(), in_turn, self.clock),
+            Heads(self.clock),
+        )
         new_id = lambda: f"s{next(self.numbers)}"  # noqa: E731
         answers = Answers(self.verify, submit, sync, subscribe, self.subscriptions, self.wire, self.clock, new_id)
         take_turn = TakeTurn(self.connections, self.clock, self.nap)
@@ -534,19 +538,6 @@ def test_an_odd_start_is_a_bad_request(start: Any) -> None:
     hub.open("c1", "me:runtime:r1")
     hub.say("c1", "subscribe", {"kind": "stream", "runtime_id": "r1", "stream_id": "x", "start": start})
     assert hub.error("c1") == "bad_request"
-
-
-def test_a_snapshot_that_is_too_long_is_refused_with_advice() -> None:
-    hub = Hub()
-    ledger = stream_ledger("t", "r1", "main")
-    for start in range(0, 1100, 100):
-        drafts = [Draft(f"e{n}", digest(b"%d" % n), b"{}") for n in range(start, start + 100)]
-        hub.commit()(ledger, drafts, Origin("c"))
-    hub.open("c1", "me:runtime:*")
-    hub.say("c1", "subscribe", {"kind": "stream", "runtime_id": "r1", "stream_id": "main"})
-    answer = hub.heard("c1")
-    assert (answer["payload"]["code"], answer["payload"]["details"]["events"]) == ("bad_request", 1100)
-    assert hub.subscriptions.rows == {}
 
 
 def test_a_fan_out_moves_its_cursor_slice_by_slice() -> None:

@@ -6,6 +6,7 @@ import itertools
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,13 +17,16 @@ from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.canonical import digest
 from millrace.ledger.domain.names import Ledger, realtime_ledger
 from millrace.ledger.domain.page import Draft, Origin
-from millrace.live.adapters.memory import MemoryConnections, MemorySubscriptions, MemoryWire
-from millrace.live.application.answer import Answers
+from millrace.live.adapters.memory import MemoryConnections, MemoryHandovers, MemorySubscriptions, MemoryWire
+from millrace.live.application.answer import Answers, post_event
 from millrace.live.application.broadcast import Broadcast
+from millrace.live.application.continue_snapshot import ContinueSnapshot
 from millrace.live.application.converse import Converse
+from millrace.live.application.send_snapshot import SLICE_MS, SendSnapshot
 from millrace.live.application.subscribe import Subscribe
 from millrace.live.application.take_turn import TakeTurn
 from millrace.live.domain import events as live_events
+from millrace.live.ports import Handover
 from millrace.sync.adapters.memory import MemoryIndex
 from millrace.sync.application.submit import Submit
 from millrace.sync.application.sync import Sync
@@ -54,6 +58,8 @@ class Live:
     wire: TalkingWire = field(default_factory=TalkingWire)
     numbers: Any = field(default_factory=itertools.count)
     expires_ms: int = 10**15
+    handovers: MemoryHandovers = field(default_factory=MemoryHandovers)
+    slice_ms: int = SLICE_MS
 
     def __post_init__(self) -> None:
         self.connections.open(C, self.hub.clock.ms)
@@ -66,7 +72,7 @@ class Live:
 
     def say(self, kind: str, payload: dict[str, Any]) -> None:
         hub = self.hub
-        subscribe = Subscribe(hub.log, hub.state, self.subscriptions, hub.heads, in_turn, hub.clock)
+        subscribe = Subscribe(self.sender(), hub.heads)
         answers = Answers(
             self.verify,
             Submit(hub.commit, hub.clock, {}),
@@ -81,6 +87,33 @@ class Live:
         take_turn = TakeTurn(self.connections, hub.clock, lambda _ms: None)
         converse = Converse(self.connections, self.subscriptions, self.wire, answers, hub.clock, take_turn)
         converse(C, json.dumps({"type": kind, "protocol_version": "1.0", "payload": payload}))
+
+    def sender(self) -> SendSnapshot:
+        hub = self.hub
+        parts = (hub.log, hub.state, self.subscriptions, self.handovers, in_turn, hub.clock)
+        return SendSnapshot(*parts, slice_ms=self.slice_ms)
+
+    def go_on(self, handover: Handover) -> None:
+        """What the function does with a handover."""
+        ContinueSnapshot(
+            sender=self.sender(),
+            connections=self.connections,
+            wire=self.wire,
+            send=partial(post_event, self.wire),
+            farewell=lambda to: live_events.expired(to.dialect, to.project),
+            overtaken=lambda to, gone: live_events.overtaken(
+                to, gone.lost, gone.left, self.hub.clock(), gone.watermark
+            ),
+            new_id=lambda: f"sender{next(self.numbers)}",
+        )(handover)
+
+    def go_on_to_the_end(self) -> int:
+        """How many handovers that took."""
+        taken = 0
+        while self.handovers.sent:
+            self.go_on(self.handovers.sent.pop(0))
+            taken += 1
+        return taken
 
     def subscribe(self, **asked: Any) -> None:
         self.say("subscribe", {"kind": "stream", "runtime_id": RUNTIME, "stream_id": STREAM, **asked})

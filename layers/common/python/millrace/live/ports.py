@@ -110,6 +110,28 @@ class Subscription:
         return self.sender_until_ms == 0
 
 
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """The rest of a snapshot, for another sender: all that concerns the subscription up to `sent` has been sent."""
+
+    connection: str
+    id: str
+    ledger: str
+    sent: int
+    watermark: int
+    step: int
+    """Which handover of this subscription it is: the first sender has step 0, to hand over or take over is a step."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakenSnapshot:
+    """A subscription as whoever wanted to take its snapshot over found it. `mine`: it did."""
+
+    subscription: Subscription
+    step: int
+    mine: bool
+
+
 class Subscriptions(Protocol):
     def add(self, subscription: Subscription) -> None:
         """Make it durable, in place of the connection's earlier one of that id."""
@@ -125,8 +147,21 @@ class Subscriptions(Protocol):
     def go_live(self, subscription: Subscription, sent: int) -> int | None:
         """Become live after `sent`, unless a note says the sender must go on: then that position."""
 
+    def hand_over(self, subscription: Subscription, step: int, until_ms: int) -> bool:
+        """Leave the snapshot to whoever takes it over at the next step, until then. False when the subscription is
+        gone, or at another step. Idempotent."""
+
+    def take_over(self, handover: Handover, until_ms: int, sender: str) -> TakenSnapshot | None:
+        """Become the sender of the rest, until then, if nobody did before at this step. None when the subscription is
+        gone. Idempotent for one sender."""
+
     def remove(self, connection: str, id_: str | None = None) -> None:
         """Forget one subscription of a connection, or all. Idempotent."""
+
+
+class Handovers(Protocol):
+    def send(self, handover: Handover) -> None:
+        """Have somebody go on with the snapshot, soon. It may come more than once."""
 
 
 class Places(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from millrace.ledger import wiring as core
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from millrace.live.adapters.socket_wire import ApiGatewayWire
     from millrace.live.application.broadcast import Broadcast
     from millrace.live.application.close_strangers import CloseStrangers
+    from millrace.live.application.continue_snapshot import ContinueSnapshot
     from millrace.live.application.converse import Converse
     from millrace.live.application.fan_out import FanOut
+    from millrace.live.application.send_snapshot import SendSnapshot
     from millrace.live.application.take_place import TakePlace
     from millrace.live.ports import DeliveryWakes
 
@@ -82,7 +84,7 @@ def converse() -> Converse:
     from millrace.live.application.subscribe import Subscribe
     from millrace.live.application.take_turn import TakeTurn
 
-    subscribe = Subscribe(core.log(), core.state(), subscriptions(), core.heads(), core.together(), core.now_ms)
+    subscribe = Subscribe(send_snapshot(), core.heads())
     answers = Answers(
         _admit,
         sync_wiring.submit(),
@@ -97,6 +99,38 @@ def converse() -> Converse:
     )
     take_turn = TakeTurn(connections(), core.now_ms, core.nap)
     return Converse(connections(), subscriptions(), wire(), answers, core.now_ms, take_turn, bearer.count_request)
+
+
+@cache
+def send_snapshot() -> SendSnapshot:
+    from millrace.live.adapters.handovers import SqsHandovers
+    from millrace.live.application.send_snapshot import SendSnapshot
+
+    return SendSnapshot(
+        log=core.log(),
+        state=core.state(),
+        subscriptions=subscriptions(),
+        handovers=SqsHandovers(core.sqs(), setting("SNAPSHOT_QUEUE_URL")),
+        together=core.together(),
+        clock=core.now_ms,
+    )
+
+
+@cache
+def continue_snapshot() -> ContinueSnapshot:
+    from millrace.live.application.answer import post_event
+    from millrace.live.application.continue_snapshot import ContinueSnapshot
+    from millrace.live.domain import events as live_events
+
+    return ContinueSnapshot(
+        sender=send_snapshot(),
+        connections=connections(),
+        wire=wire(),
+        send=partial(post_event, wire()),
+        farewell=lambda to: live_events.expired(to.dialect, to.project),
+        overtaken=lambda to, gone: live_events.overtaken(to, gone.lost, gone.left, core.now_ms(), gone.watermark),
+        new_id=lambda: os.urandom(8).hex(),
+    )
 
 
 def _admit(token: str) -> Identity:

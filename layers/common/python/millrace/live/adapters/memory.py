@@ -10,7 +10,7 @@ from millrace.ledger.domain.errors import Unavailable
 from millrace.ledger.domain.names import Ledger
 from millrace.live.domain.line import SLOW, SUBMIT, SYNC, TURN_MS, is_dead
 from millrace.live.domain.messages import MAX_IN_FLIGHT, MAX_MESSAGES_PER_SECOND
-from millrace.live.ports import Connection, Subscription, Turn
+from millrace.live.ports import Connection, Handover, Subscription, TakenSnapshot, Turn
 
 
 @dataclass(slots=True)
@@ -89,6 +89,8 @@ class MemoryConnections:
 class MemorySubscriptions:
     rows: dict[tuple[str, str], Subscription] = field(default_factory=dict)
     notes: dict[tuple[str, str], int] = field(default_factory=dict)
+    senders: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
+    """The step that a snapshot is at, and who took it over."""
     lock: Lock = field(default_factory=Lock)
 
     def add(self, subscription: Subscription) -> None:
@@ -96,6 +98,7 @@ class MemorySubscriptions:
             key = (subscription.connection, subscription.id)
             self.rows[key] = subscription
             self.notes.pop(key, None)
+            self.senders.pop(key, None)
 
     def find(self, ledger: Ledger, partitions: Collection[str]) -> Sequence[Subscription]:
         with self.lock:
@@ -124,6 +127,27 @@ class MemorySubscriptions:
             if key in self.rows:
                 self.rows[key] = replace(self.rows[key], after=sent, sender_until_ms=0)
             return None
+
+    def hand_over(self, subscription: Subscription, step: int, until_ms: int) -> bool:
+        with self.lock:
+            key = (subscription.connection, subscription.id)
+            now, _ = self.senders.get(key, (0, ""))
+            if key not in self.rows or now not in (step, step + 1):
+                return False
+            self.senders[key] = (step + 1, "")
+            self.rows[key] = replace(self.rows[key], sender_until_ms=until_ms)
+            return True
+
+    def take_over(self, handover: Handover, until_ms: int, sender: str) -> TakenSnapshot | None:
+        with self.lock:
+            key = (handover.connection, handover.id)
+            if key not in self.rows:
+                return None
+            step, by = self.senders.get(key, (0, ""))
+            if step == handover.step:
+                step, by = self.senders[key] = (step + 1, sender)
+                self.rows[key] = replace(self.rows[key], sender_until_ms=until_ms)
+            return TakenSnapshot(self.rows[key], step, mine=by == sender)
 
     def remove(self, connection: str, id_: str | None = None) -> None:
         with self.lock:
@@ -164,3 +188,11 @@ class MemoryWire:
 
     def close(self, connection: str) -> None:
         self.closed.add(connection)
+
+
+@dataclass(slots=True)
+class MemoryHandovers:
+    sent: list[Handover] = field(default_factory=list)
+
+    def send(self, handover: Handover) -> None:
+        self.sent.append(handover)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from millrace.ledger.application.heads import find_head
@@ -13,7 +14,8 @@ from millrace.ledger.domain.errors import AuthFailed, BadRequest, Forbidden
 from millrace.ledger.domain.names import Ledger, split_key
 from millrace.ledger.domain.naming import MAX_NAME_BYTES
 from millrace.ledger.domain.page import Event
-from millrace.live.application.subscribe import Overtaken, Subscribe
+from millrace.live.application.send_snapshot import Overtaken
+from millrace.live.application.subscribe import Subscribe
 from millrace.live.application.take_place import TakePlace
 from millrace.live.domain import dialects
 from millrace.live.domain import events as live_events
@@ -177,12 +179,8 @@ class Answers:
                 return False
             return begin == 0 or not asked.tells_gap or self._post_gap(subscription, begin)
 
-        def send(to: Subscription, phase: str, event: Event) -> bool:
-            text = live_events.subscribed_event(to.dialect, to.project, to.id, phase, to.ledger, event)
-            return self.wire.post(to.connection, text)
-
         try:
-            alive = self.subscribe(subscription, start, opened, send)
+            alive = self.subscribe(subscription, start, opened, partial(post_event, self.wire))
         except Overtaken as lost:
             texts = live_events.overtaken(subscription, lost.lost, lost.left, self.clock(), lost.watermark)
             alive = all(self.wire.post(connection.id, text) for text in texts)
@@ -206,6 +204,12 @@ class Answers:
     def _post(self, connection: Connection, sent: Message) -> bool:
         text = to_text(dialects.write(connection.dialect, sent, project=connection.project))
         return self.wire.post(connection.id, text)
+
+
+def post_event(wire: Wire, to: Subscription, phase: str, event: Event) -> bool:
+    return wire.post(
+        to.connection, live_events.subscribed_event(to.dialect, to.project, to.id, phase, to.ledger, event)
+    )
 
 
 def _weigher(connection: Connection) -> Callable[[Event], int]:

@@ -22,7 +22,7 @@ from millrace.ledger.domain.names import Ledger, join_key, split_key
 from millrace.ledger.ports import Together
 from millrace.live.adapters.dynamodb.places import LIFE_SECONDS, place_of_subscription
 from millrace.live.domain.events import SYNC
-from millrace.live.ports import Subscription
+from millrace.live.ports import Handover, Subscription, TakenSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,6 +98,45 @@ class DynamoSubscriptions:
                 return int(item["m"]["N"]) if item else None
         return None
 
+    def hand_over(self, subscription: Subscription, step: int, until_ms: int) -> bool:
+        before = "attribute_not_exists(n)" if step == 0 else "n = :step"
+        row = self._to_step(subscription.ledger, subscription.connection, subscription.id, before, step, until_ms, "")
+        return row is not None and _step(row) == step + 1
+
+    def take_over(self, handover: Handover, until_ms: int, sender: str) -> TakenSnapshot | None:
+        at = (handover.ledger, handover.connection, handover.id)
+        row = self._to_step(*at, "n = :step", handover.step, until_ms, sender)
+        if row is None:
+            return None
+        return TakenSnapshot(self._read(row), _step(row), mine=row.get("w", {}).get("S") == sender)
+
+    def _to_step(
+        self, ledger: str, connection: str, id_: str, before: str, step: int, until_ms: int, sender: str
+    ) -> Any:
+        """The row at its next step, or as it is if it was not at this one; None if there is none."""
+        values: dict[str, Any] = {
+            ":next": {"N": str(step + 1)},
+            ":until": {"N": str(until_ms)},
+            ":sender": {"S": sender},
+        }
+        if ":step" in before:
+            values[":step"] = {"N": str(step)}
+        with translated():
+            try:
+                return self.client.update_item(
+                    TableName=self.table,
+                    Key={"p": {"S": _whole(ledger)}, "s": {"S": f"{connection}#{id_}"}},
+                    UpdateExpression="SET n = :next, u = :until, w = :sender",
+                    ConditionExpression=f"attribute_exists(p) AND {before}",
+                    ExpressionAttributeValues=values,
+                    ReturnValues="ALL_NEW",
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                )["Attributes"]
+            except ClientError as error:
+                if not condition_failed(error):
+                    raise
+                return error.response.get("Item")
+
     def remove(self, connection: str, id_: str | None = None) -> None:
         for listed in list(query_all(self.client, self.table, f"c#{connection}", f"sub#{id_ or ''}")):
             name = listed["s"]["S"].removeprefix("sub#")
@@ -131,6 +170,10 @@ class DynamoSubscriptions:
             self.tell(unreadable)
             connection, _, id_ = item["s"]["S"].partition("#")
             return Subscription(connection, id_, "", None, "", "", 0, 0, sender_until_ms=1)
+
+
+def _step(row: Any) -> int:
+    return int(row["n"]["N"]) if "n" in row else 0
 
 
 def _whole(ledger: str) -> str:
