@@ -27,6 +27,8 @@ BIN := $(VENV)/bin
 SAM_VENV := .sam-venv
 READY := $(VENV)/.ready
 SAM_READY := $(SAM_VENV)/.ready
+SPARK_READY := $(VENV)/.spark-ready
+SCANNED := $(SAM_VENV)/.scanned
 PYTHON := $(shell command -v python3.11 || command -v python3 || echo missing-python3)
 
 .PHONY: help
@@ -60,7 +62,7 @@ token: $(READY) ## print a token for the running stack (ARGS="--client C1 --proj
 	@$(BIN)/millrace token $(ARGS)
 
 .PHONY: test
-test: $(READY) $(SAM_READY) ## run all tests, stopping at the first failure (SIDE_BY_SIDE=3, ARGS=…)
+test: $(READY) $(SAM_READY) $(SPARK_READY) ## run all tests, stopping at the first failure (SIDE_BY_SIDE=3, ARGS=…)
 	@$(BIN)/pytest -x -q -n $(SIDE_BY_SIDE) --dist loadfile $(ARGS)
 
 .PHONY: check
@@ -73,12 +75,11 @@ coverage: $(READY) ## measure what the unit and contract tests reach; pages in b
 		--cov-report=html:build/coverage $(ARGS) tests/unit tests/contract
 
 .PHONY: lint
-lint: $(READY) $(SAM_READY) ## ruff, mypy (strict), the import rules and the scan of the templates
+lint: $(READY) $(SCANNED) ## ruff, mypy (strict), the import rules and the scan of the templates
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@$(SAM_VENV)/bin/cfn-lint
 
 .PHONY: format
 format: $(READY) ## let ruff format the code and fix what it can
@@ -90,15 +91,21 @@ bench: $(READY) ## count calls and units against the figures we hold
 	@$(BIN)/python -m tests.bench $(ARGS)
 
 .PHONY: bench-lake
-bench-lake: $(READY) ## time compaction beside DuckDB, its growth, incremental runs and retention (ARGS='--sizes …')
+bench-lake: $(READY) $(SPARK_READY) ## time compaction beside DuckDB, its growth, incremental runs and retention (ARGS='--sizes …')
 	@$(BIN)/python -m tests.bench.lake $(ARGS)
 
 .PHONY: compact
-compact: $(READY) ## fold the archive's new objects into the tables (ARGS='--store s3://bucket/prefix or a directory')
+compact: $(READY) $(SPARK_READY) ## fold the archive's new objects into the tables (ARGS='--store s3://bucket/prefix or a directory')
 	@$(BIN)/python -m glue_jobs.compact.main $(ARGS)
 
+.PHONY: query
+query: $(READY) ## ask the tables of the running hub in SQL: a prompt, or one statement (ARGS="select …")
+	@$(BIN)/python -m local.query $${STATEMENT:+"$$STATEMENT"}
+
+query: export STATEMENT := $(value ARGS)
+
 .PHONY: retain
-retain: $(READY) ## say what retention would let go of the running hub (ARGS='--execute true' to let it go; or '--store …')
+retain: $(READY) $(SPARK_READY) ## say what retention would let go of the running hub (ARGS='--execute true' to let it go; or '--store …')
 	@$(BIN)/python -m glue_jobs.retain.$(if $(findstring --store,$(ARGS)),main,job) $(ARGS)
 
 # What `make test` tries with less of everything.
@@ -174,10 +181,20 @@ endef
 
 $(READY): requirements/dev.txt pyproject.toml
 	$(check-python)
-	@echo "Setting up $(VENV) …"
+	@echo "Setting up $(VENV): about two minutes the first time; pip says what it fetches …" >&2
 	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt
+	@$(BIN)/python -m pip install --disable-pip-version-check -r requirements/dev.txt >&2
+	@echo "Installing Millrace itself …" >&2
 	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@touch $@
+
+# The scan takes longer than the rest of lint; what it found of the same templates it would find again.
+$(SCANNED): template.yaml infra/monitoring/stack.yaml .cfnlintrc $(SAM_READY)
+	@$(SAM_VENV)/bin/cfn-lint
+	@touch $@
+
+$(SPARK_READY): $(READY)
+	@$(BIN)/python -m local.spark_classes
 	@touch $@
 
 $(SAM_READY): requirements/sam.txt

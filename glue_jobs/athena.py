@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from glue_jobs.columns import PUBLISHED
 from glue_jobs.workspace import Workspace
 from millrace.lake.application.editions import Editions
-from millrace.lake.domain.edition import ROOT
+from millrace.lake.domain.edition import PUBLISHED, ROOT
 
 TRIES = 10
 

@@ -83,8 +83,6 @@ TABLES: Mapping[str, Sequence[TableColumn]] = {
     names.KEYS: (TableColumn("key", "binary"),),
     names.PRUNED: (TableColumn("ledger", "string"), TableColumn("first", "bigint"), TableColumn("last", "bigint")),
 }
-PUBLISHED = (names.EVENTS, names.TRANSCRIPTS, names.STATISTICS)
-"""The tables that are for readers; the others are the jobs' own."""
 SCHEMAS: Mapping[str, str] = {
     table: ", ".join(f"{column.name} {column.kind}" for column in stated) for table, stated in TABLES.items()
 }

@@ -6,7 +6,8 @@ import re
 import textwrap
 from pathlib import Path
 
-from glue_jobs.columns import PUBLISHED, TABLES
+from glue_jobs.columns import TABLES
+from millrace.lake.domain.edition import PUBLISHED
 
 PAGE = Path(__file__).parents[1] / "docs/tables.md"
 ATHENA = """\

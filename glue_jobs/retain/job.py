@@ -13,7 +13,7 @@ from glue_jobs.store import STACK_FILE, open_store
 from millrace.lake.application.request_retention import put_request, request_of
 from millrace.ledger.domain.errors import BadRequest
 from millrace.operators.adapters.clients import dynamodb_client, local_tables
-from millrace.operators.wiring import Hub
+from millrace.operators.wiring.hub import Hub
 
 TABLES = ("--log_table", "--state_table", "--delivery_table")
 

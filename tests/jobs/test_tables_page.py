@@ -8,14 +8,15 @@ from pathlib import Path
 import duckdb
 from pyspark.sql import SparkSession
 
-from glue_jobs.columns import PUBLISHED, TABLES
+from glue_jobs.columns import TABLES
+from millrace.lake.domain.edition import PUBLISHED
 from millrace.lake.domain.registry import FALLBACK, Registry
 from millrace.lake.domain.retention import RetentionRequest
 from millrace.realtime.domain.transcript import FINAL
 from tests.jobs.lake import Lake, line
 
 PAGE = (Path(__file__).parents[2] / "docs/tables.md").read_text()
-SYNC = "sync#acme#demo"
+SYNC = "sync#default#demo"
 
 
 def blocks(language: str, heading: str) -> list[str]:

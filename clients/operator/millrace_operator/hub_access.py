@@ -13,7 +13,7 @@ from millrace_client.errors import NoHub, Unreachable, Usage
 from millrace_client.local_stack import STACK_FILE, folder_of, required
 
 if TYPE_CHECKING:
-    from millrace.operators.wiring import Hub
+    from millrace.operators.wiring.hub import Hub
 
 Stack = Annotated[
     str | None,
@@ -61,7 +61,7 @@ def _deployed(stack: str, region: str | None) -> Hub:
 def _hub(settings: Mapping[str, Any], tables: Mapping[str, str], bucket: str) -> Hub:
     from millrace.lake.adapters.store import open_objects  # noqa: PLC0415
     from millrace.operators.adapters.clients import dynamodb_client  # noqa: PLC0415
-    from millrace.operators.wiring import Hub  # noqa: PLC0415
+    from millrace.operators.wiring.hub import Hub  # noqa: PLC0415
 
     objects = open_objects(f"s3://{bucket}", **settings)
     return Hub(
