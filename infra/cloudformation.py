@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -19,4 +21,10 @@ _Loader.add_multi_constructor("!", intrinsics_multi_constructor)
 
 
 def parse(text: str) -> Any:
-    return yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
+    """What it gives is the caller's own. The same text is read once: a dozen writers of documents ask for it."""
+    return pickle.loads(_parsed(text))  # noqa: S301 - our own bytes
+
+
+@lru_cache(maxsize=4)
+def _parsed(text: str) -> bytes:
+    return pickle.dumps(yaml.load(text, Loader=_Loader))  # noqa: S506 - a safe loader

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from millrace.ledger import wiring as core
 from millrace.runtime import bearer
 from millrace.runtime.http import Request, Response, endpoint
 from millrace.runtime.snapstart import before_snapshot
@@ -19,7 +20,7 @@ ROUTES: dict[str, Callable[[Request], Response]] = {
     f"GET {DIAGNOSTICS}/grants": lambda request: list_grants(wiring.diagnostics(), request),
     f"DELETE {DIAGNOSTICS}/grants": lambda request: revoke_grant(wiring.diagnostics(), request),
     f"GET {DIAGNOSTICS}/{{grant_id}}": lambda request: read_raw(wiring.diagnostics(), request),
-    "GET /v1/audit": lambda request: read_audit(wiring.audit(), request),
+    "GET /v1/audit": lambda request: read_audit(core.audit(), request),
 }
 
 handler = endpoint(lambda request: ROUTES[request.route](request), refuse)

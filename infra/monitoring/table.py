@@ -55,7 +55,7 @@ TABLE_IS_BUSY = (
 
 WAYS_IN: Mapping[str, Sequence[str]] = {
     "ingest": ("http-failures", "batch-failures"),
-    "socket": ("socket-integration-errors", "socket-execution-errors", "deadline-queue-lag"),
+    "socket": ("socket-integration-errors", "socket-execution-errors", "deadline-queue-lag", "snapshot-queue-lag"),
     "fan-out": ("fan-out-lag", "wake-queue-lag"),
     "index": ("index-queue-lag",),
     "deliver": ("deliver-queue-lag", "deliver-slow-queue-lag"),
@@ -194,6 +194,12 @@ QUEUES = (
         f"{CHECK_ALARMS} Clients that say connect are not concerned.",
     ),
     Alarm(
+        queue("snapshot"),
+        QUEUE_LAG,
+        "The rest of a snapshot has waited for five minutes: some new subscribers get their events late.",
+        f"{CHECK_ALARMS} Nothing is lost: a subscriber whose snapshot does not go on is disconnected and comes again.",
+    ),
+    Alarm(
         queue("wake"),
         QUEUE_LAG,
         "A message for the function fan-out has waited for five minutes: some subscribers get new events late.",
@@ -242,6 +248,12 @@ QUEUES = (
         DEAD_LETTERS,
         "The function socket could not close a socket that stays silent.",
         f"{READ_ITS_LOG} Correct the cause, then purge the dead-letter queue: the gateway ends idle sockets by itself.",
+    ),
+    Alarm(
+        dead_letters("snapshot"),
+        DEAD_LETTERS,
+        "The function socket could not go on with a snapshot.",
+        f"{READ_ITS_LOG} Correct the cause, then purge the dead-letter queue: its subscriber connects again.",
     ),
     Alarm(
         dead_letters("wake"),

@@ -15,6 +15,8 @@ from infra.openapi import (
     delivery_models,
     diagnostics,
     diagnostics_models,
+    ledgers,
+    ledgers_models,
     markers,
     markers_models,
     models,
@@ -43,6 +45,7 @@ MODELS = (
     *delivery_models.MODELS,
     *catalog_models.MODELS,
     *retention_models.MODELS,
+    *ledgers_models.MODELS,
 )
 DESCRIPTION = """\
 A serverless event hub. Events are committed **exactly once** into an ordered, gapless ledger and read back from any \
@@ -72,6 +75,7 @@ def document() -> dict[str, Any]:
             {"name": "delivery", "description": "Batches in, targets out, and which target has which event."},
             {"name": "catalog", "description": "Domains of versioned events in one envelope."},
             {"name": "retention", "description": "How long events are kept."},
+            {"name": "operators", "description": "Which ledgers there are, how they stand, and their events."},
             {"name": "hub"},
         ],
         "paths": {
@@ -83,6 +87,7 @@ def document() -> dict[str, Any]:
             **delivery.paths(),
             **catalog.paths(),
             **retention.paths(),
+            **ledgers.paths(),
             "/health": {"get": _open("health", "Whether the hub answers", JSON, ref("Health"))},
             "/openapi.json": {"get": _open("openapi", "This document", JSON, {"type": "object"})},
             "/docs": {"get": _open("docs", "This document as a page", "text/html", {"type": "string"})},

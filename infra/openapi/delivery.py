@@ -43,7 +43,22 @@ def paths() -> dict[str, Any]:
                 refusal="BatchProblem",
             )
         },
-        TARGETS: {"get": _operation("listTargets", "List the targets", f"Of the tenant. {ROLE}", "TargetList")},
+        TARGETS: {
+            "get": _operation(
+                "listTargets",
+                "List the targets",
+                f"Of the tenant. {ROLE}",
+                "TargetList",
+                parameters=[
+                    parameter(
+                        "counts",
+                        "query",
+                        {"type": "boolean", "default": False},
+                        "Also count the deliveries that are not done, by state.",
+                    )
+                ],
+            )
+        },
         ONE: {
             "put": _operation(
                 "putTarget",
@@ -115,6 +130,56 @@ def paths() -> dict[str, Any]:
                 "404",
                 "409",
                 parameters=[TARGET, EVENT],
+            )
+        },
+        f"{ONE}/attempts": {
+            "get": _operation(
+                "showAttempts",
+                "See the last attempts of one delivery",
+                f"The event id travels in the query, for it may hold any character. {ROLE}",
+                "AttemptsModel",
+                "404",
+                parameters=[
+                    TARGET,
+                    {
+                        **parameter("event_id", "query", {"type": "string", "minLength": 1}, "As the target knows it."),
+                        "required": True,
+                    },
+                ],
+            )
+        },
+        f"{ONE}/retry": {
+            "post": _operation(
+                "retryMany",
+                "Try many events again, by hand",
+                "A bounded amount of work: while `next` is not null, send the same body with `after` set to it. "
+                f"Sending it again is safe. {ROLE}",
+                "RetriedMany",
+                "404",
+                parameters=[TARGET],
+                body=(ref("RetryManyRequest"), {"status": "terminal_failed", "families": ["build."]}),
+            )
+        },
+        f"{ONE}/pause": {
+            "post": _operation(
+                "pauseTarget",
+                "Pause a target",
+                f"It gets nothing until it is resumed; retention keeps what it has not got. {ROLE}",
+                "TargetModel",
+                "404",
+                "409",
+                parameters=[TARGET],
+            )
+        },
+        f"{ONE}/resume": {
+            "post": _operation(
+                "resumeTarget",
+                "Let a paused target go on",
+                f"It gets all that it has missed, whoever paused it. {ROLE}",
+                "TargetModel",
+                "404",
+                "409",
+                parameters=[TARGET],
             )
         },
         "/v1/delivery/status": {

@@ -7,10 +7,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from infra.openapi.models import Closed, Problem
+from millrace.delivery.domain.bulk import MOST_MS, MOST_PREFIXES
 from millrace.delivery.domain.events import MOST_ID_BYTES
-from millrace.delivery.domain.hub_targets import MOST_FAMILIES
+from millrace.delivery.domain.hub_targets import LEAST_RATE, MOST_FAMILIES, MOST_RATE
 from millrace.delivery.domain.inbox import MOST_EVENT_BYTES
 from millrace.delivery.domain.sources import MOST_PATTERN_BYTES, MOST_SOURCES
+from millrace.delivery.domain.states import MOST_HISTORY
 from millrace.delivery.domain.targets import MOST_EVENTS
 from millrace.delivery.receivers.registry import RECEIVERS
 
@@ -115,6 +117,10 @@ class TargetRequest(Closed):
         Literal["retained", "now"], Field(description="In a ledger that is new to it: with what is retained, or now.")
     ] = "retained"
     paused: bool = False
+    max_per_second: Annotated[
+        float | None,
+        Field(ge=LEAST_RATE, le=MOST_RATE, description="Events that it is sent in a second, at most; null: no limit."),
+    ] = None
 
 
 class TargetPatch(Closed):
@@ -131,6 +137,7 @@ class TargetPatch(Closed):
     families: Annotated[list[str] | None, Field(max_length=MOST_FAMILIES)] = None
     start: Literal["retained", "now"] | None = None
     paused: bool | None = None
+    max_per_second: Annotated[float | None, Field(ge=LEAST_RATE, le=MOST_RATE)] = None
 
 
 class TargetModel(Closed):
@@ -148,6 +155,7 @@ class TargetModel(Closed):
         Field(description="Scoped if it may get several teams' journals: `delivery:team:id` instead of `id`."),
     ]
     paused: bool
+    max_per_second: float | None
     paused_why: str | None
     has_auth_secret: bool
     signing_secrets: Annotated[int, Field(description="How many sign at present.")]
@@ -160,8 +168,24 @@ class TargetModel(Closed):
     blocked_detail: str | None
 
 
+class OpenCounts(Closed):
+    pending: int
+    rejected: int
+    transient: int
+    terminal_failed: int
+
+
+class ListedTarget(TargetModel):
+    """With `counts=true` also how many of its deliveries are not done."""
+
+    deliveries: OpenCounts | None = None
+    counts_complete: Annotated[
+        bool | None, Field(description="False: there are more than could be counted at once.")
+    ] = None
+
+
 class TargetList(Closed):
-    targets: list[TargetModel]
+    targets: list[ListedTarget]
 
 
 class TargetDeleted(Closed):
@@ -199,11 +223,37 @@ class Retried(Closed):
     retried: Literal[True]
 
 
-class OpenCounts(Closed):
-    pending: int
-    rejected: int
-    transient: int
-    terminal_failed: int
+class AttemptModel(Closed):
+    at_ms: Milliseconds
+    status: Status
+    answer: Annotated[int | None, Field(description="The HTTP status, if the request was refused as a whole.")]
+    error: str | None
+
+
+class AttemptsModel(DeliveryModel):
+    """One delivery with its last attempts, the oldest first."""
+
+    target_id: str
+    history: Annotated[list[AttemptModel], Field(max_length=MOST_HISTORY)]
+
+
+class RetryManyRequest(Closed):
+    status: Literal["terminal_failed", "rejected", "pending", "transient"]
+    families: Annotated[list[str] | None, Field(max_length=MOST_PREFIXES, description="Prefixes of event types.")] = (
+        None
+    )
+    since_ms: Annotated[int | None, Field(ge=0, le=MOST_MS, description="Last tried then or later.")] = None
+    until_ms: Annotated[int | None, Field(ge=0, le=MOST_MS, description="Last tried then or earlier.")] = None
+    dry_run: bool | None = None
+    after: Annotated[str | None, Field(description="The `next` of the answer before.")] = None
+
+
+class RetriedMany(Closed):
+    target_id: str
+    matched: int
+    retried: Annotated[int, Field(description="Fewer than matched if some changed at the same time.")]
+    dry_run: bool
+    next: Annotated[str | None, Field(description="Where the next request goes on; null at the end.")]
 
 
 class DueLedger(Closed):
@@ -337,5 +387,8 @@ MODELS: tuple[type[BaseModel], ...] = (
     DrainAsked,
     DeliveryPage,
     Retried,
+    AttemptsModel,
+    RetryManyRequest,
+    RetriedMany,
     DeliveryStatusModel,
 )

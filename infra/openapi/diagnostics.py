@@ -69,15 +69,31 @@ def paths() -> dict[str, Any]:
         "/v1/audit": {
             "get": _operation(
                 "readAudit",
-                "Read who broke the glass",
-                "Every grant, its end and every read of raw values of the tenant, in order. Needs the role operator.",
+                "Read what operators did",
+                "Every change by an operator with its outcome, every negotiation, every grant, its end and every read "
+                "of raw values of the tenant. Needs the role operator.",
                 "AuditPage",
                 parameters=[
                     parameter(
                         "after",
                         "query",
                         {"type": "integer", "minimum": 0, "maximum": MAX_NUMBER},
-                        "Read after this position.",
+                        "Read after this position, with the order `oldest`.",
+                    ),
+                    parameter(
+                        "before",
+                        "query",
+                        {"type": "integer", "minimum": 1, "maximum": MAX_NUMBER},
+                        "Read below this position, with the order `newest`.",
+                    ),
+                    parameter("order", "query", {"enum": ["oldest", "newest"], "default": "oldest"}),
+                    parameter("action", "query", {"type": "string"}, "Only this action."),
+                    parameter("client", "query", {"type": "string"}, "Only what this client did."),
+                    parameter(
+                        "since_ms",
+                        "query",
+                        {"type": "integer", "minimum": 0, "maximum": MAX_NUMBER},
+                        "Only what was done at this time or later.",
                     ),
                     _most(500, 100),
                 ],

@@ -72,7 +72,7 @@ class DiagnosticsPage(Closed):
 
 
 class AuditEvent(BaseModel):
-    """A negotiation, a privacy policy, or something that was done with a grant; further members depend on `action`."""
+    """What an operator did, a negotiation, a policy, or a use of a grant; further members depend on `action`."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -82,13 +82,21 @@ class AuditEvent(BaseModel):
     action: str
     runtime_id: Annotated[str | None, Field(description="Left out where all runtimes are meant.")] = None
     grant_id: Annotated[str | None, Field(description="Of grants and what was read under them.")] = None
+    outcome: Annotated[
+        Literal["begun", "done", "refused", "failed"] | None,
+        Field(description="Of what operators do: recorded before it is done, and again when it has ended."),
+    ] = None
+    action_id: Annotated[str | None, Field(description="Both entries of one action have the same.")] = None
+    code: Annotated[str | None, Field(description="Why it was refused or has failed.")] = None
+    target_id: Annotated[str | None, Field(description="Of what was done to a target.")] = None
 
 
 class AuditPage(Closed):
-    """A page may be short, even empty: go on with `next_after` until it stays the same."""
+    """A page may be short, even empty: go on with `next_after` until it stays the same, or `next_before` until 0."""
 
     events: list[AuditEvent]
-    next_after: Annotated[int, Field(ge=0)]
+    next_after: Annotated[int | None, Field(ge=0, description="With the order `oldest`.")] = None
+    next_before: Annotated[int | None, Field(ge=0, description="With the order `newest`; 0 at the beginning.")] = None
 
 
 MODELS: tuple[type[BaseModel], ...] = (GrantRequest, BreakGlassGrant, GrantList, DiagnosticsPage, AuditPage)

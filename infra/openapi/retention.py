@@ -6,6 +6,7 @@ from typing import Any
 
 from infra.openapi.parts import JSON, PROBLEMS, content, operation, parameter, problems, ref, response
 from millrace.lake.domain.retention_rules import CONTRACTS, MAX_SCOPE_BYTES
+from millrace.lake.doors.retention import MOST_LISTED
 
 CHANGE = {"max_age_days": 90}
 PLACE = [
@@ -26,6 +27,35 @@ def paths() -> dict[str, Any]:
     done = {"200": response("What holds for the scope now.", ref("RetentionAnswer"))}
     reading = [status for status in PROBLEMS if status != "413"]
     return {
+        "/v1/retention": {
+            "get": operation(
+                "retention",
+                "listRetention",
+                "List what is needed no longer",
+                "One rule for each scope and partition that the token reaches. A page may be short before the end. "
+                "Needs the role operator.",
+                {"200": response("Some of the rules.", ref("RetentionList")), **problems(*reading)},
+                parameters=[
+                    parameter("contract", "query", {"type": "string", "enum": list(CONTRACTS)}),
+                    parameter("after", "query", {"type": "string"}, "The `next_after` of the page before."),
+                    parameter(
+                        "max", "query", {"type": "integer", "minimum": 1, "maximum": MOST_LISTED, "default": 100}
+                    ),
+                ],
+            )
+        },
+        "/v1/retention/{contract}/{scope}/plan": {
+            "get": operation(
+                "retention",
+                "planRetention",
+                "See what would go now",
+                "Of one ledger, and who holds back the rest, at which position. Nothing is pruned. A run of retention "
+                "also waits for compaction, which is not asked here. Needs the role operator; of a project also the "
+                "partition `*`.",
+                {"200": response("What would go.", ref("RetentionPlan")), **problems(*reading)},
+                parameters=PLACE,
+            )
+        },
         "/v1/retention/{contract}/{scope}": {
             "put": operation(
                 "retention",
@@ -45,5 +75,5 @@ def paths() -> dict[str, Any]:
                 {**done, **problems(*reading)},
                 parameters=PLACE,
             ),
-        }
+        },
     }

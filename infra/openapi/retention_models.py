@@ -45,4 +45,36 @@ class RetentionAnswer(RetentionBounds):
     partitions: list[PartitionRule]
 
 
-MODELS: tuple[type[BaseModel], ...] = (RetentionChange, RetentionAnswer)
+class ListedRule(RetentionBounds):
+    contract: str
+    scope: str
+    partition: Annotated[str | None, Field(description="Null: the whole scope.")]
+
+
+class RetentionList(Closed):
+    policies: list[ListedRule]
+    next_after: str | None
+
+
+class RetentionPlan(Closed):
+    contract: str
+    scope: str
+    floor: int
+    head: int
+    watermark: Annotated[int, Field(description="Up to which position the policies need nothing any more.")]
+    partition_watermarks: dict[str, int]
+    holders: Annotated[
+        dict[str, int],
+        Field(description="Up to which position each reader lets events go; a target is `target:` and its id."),
+    ]
+    held_by: Annotated[str, Field(description="Who keeps retention from going further, or `watermarks`.")]
+    limit: int
+    events: Annotated[int, Field(description="How many would go.")]
+    bytes: int
+    kept_for_a_partition: int
+    goes: Annotated[list[list[int]], Field(description="First and last positions, at most 100 spans.")]
+    complete: Annotated[bool, Field(description="False: the ledger is longer than one look; more may go.")]
+    not_asked: Annotated[list[str], Field(description="What else a run of retention waits for.")]
+
+
+MODELS: tuple[type[BaseModel], ...] = (RetentionChange, RetentionAnswer, RetentionList, RetentionPlan)

@@ -9,7 +9,7 @@ from millrace.lake.domain.archive import FOLDER, read_lines
 from millrace.ledger.application.read_log import ReadLog
 from millrace.ledger.domain.consumers import ARCHIVE_CONSUMER
 from millrace.ledger.domain.names import Ledger, split_key
-from millrace.operators.wiring import Hub as Operator
+from millrace.operators.wiring.hub import Hub as Operator
 from tests.chaos.history import Sight, tenants_in
 from tests.e2e.conftest import Hub
 from tests.e2e.lake import operator

@@ -16,7 +16,7 @@ from millrace.lake.adapters.s3_objects import S3Objects
 from millrace.lake.application.editions import Editions
 from millrace.lake.domain.archive import read_lines
 from millrace.lake.domain.edition import PROCESSED, File, Segment
-from millrace.operators.wiring import Hub as Operator
+from millrace.operators.wiring.hub import Hub as Operator
 from tests.e2e.conftest import Hub
 
 WAIT_SECONDS = 60

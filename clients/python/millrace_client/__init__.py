@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from millrace_client.journal.capture import Report
     from millrace_client.journal.local_journal import LocalJournal
     from millrace_client.journal.ports import Taken
+    from millrace_client.operator.hub import Operator
     from millrace_client.streams.markers import Marker, Markers, Position
     from millrace_client.streams.negotiation import Limits, Negotiated
     from millrace_client.streams.polling import Batch, Polled
@@ -62,6 +63,7 @@ __all__ = [
     "Negotiated",
     "NoAnswer",
     "NoHub",
+    "Operator",
     "Polled",
     "Position",
     "Progress",
@@ -91,6 +93,7 @@ _HOMES = {
     "millrace_client.journal.capture": ("Report",),
     "millrace_client.journal.local_journal": ("LocalJournal",),
     "millrace_client.journal.ports": ("Taken",),
+    "millrace_client.operator.hub": ("Operator",),
     "millrace_client.streams.markers": ("Marker", "Markers", "Position"),
     "millrace_client.streams.negotiation": ("Limits", "Negotiated"),
     "millrace_client.streams.polling": ("Batch", "Polled"),

@@ -18,6 +18,7 @@ from millrace.lake.domain.retention import WHOLE
 from millrace.lake.domain.retention_rules import Change, Rule, Scope
 from millrace.lake.ports.lanes import Lane, Lanes, Reservation
 from millrace.lake.ports.retention import Policies
+from millrace.ledger.domain.errors import BadRequest
 from tests.support.aws_tables import client_for, create_tables
 
 
@@ -113,3 +114,31 @@ def test_scopes_partitions_and_tenants_are_kept_apart(adapters: Adapters) -> Non
     policies.change(scope("a"), Change(max_events=3))
     assert policies.get(of) == {"b#": Rule(max_events=1)}
     assert policies.of_tenant(of.tenant) == {(of, "b#"): Rule(max_events=1), (longer, WHOLE): Rule(max_events=2)}
+
+
+def test_rules_are_listed_page_by_page_and_of_one_contract(adapters: Adapters) -> None:
+    of, policies = scope("a"), adapters.policies
+    policies.change(of, Change("b#", max_events=1))
+    policies.change(of, Change(max_events=2))
+    policies.change(Scope(of.tenant, "sync", "a#b"), Change(max_events=3))
+    policies.change(Scope(of.tenant, "catalog", "orders"), Change(max_events=4))
+    policies.change(scope("a"), Change(max_events=5))
+
+    def walked(contract: str | None, limit: int) -> list[int | None]:
+        found, after = list[int | None](), ""
+        for _ in range(9):
+            page = policies.page(of.tenant, contract, after, limit)
+            assert len(page.rules) <= limit
+            found += [rule.max_events for _, _, rule in page.rules]
+            if page.after is None:
+                return found
+            after = page.after
+        raise AssertionError("it has no end")
+
+    for limit in (1, 2, 50):
+        assert walked(None, limit) == [4, 2, 1, 3]
+        assert walked("sync", limit) == [2, 1, 3]
+    for nowhere in ("nowhere", "catalog#orders#"):
+        with pytest.raises(BadRequest) as refused:
+            policies.page(of.tenant, "sync", nowhere, 5)
+        assert refused.value.details["field"] == "after"

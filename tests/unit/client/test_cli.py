@@ -498,3 +498,36 @@ def test_the_replacement_character_goes_out_escaped() -> None:
     assert hub.run(*SUBMIT, "--payload", '"\ufffd"') == 0
     assert b"\\ufffd" in hub.requests[0].content
     assert hub.bodies[0]["events"][0]["event"]["payload"] == "\ufffd"
+
+
+def test_a_hub_that_nobody_runs_is_said_within_two_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+    hub = StubHub(*[httpx.ConnectError("Connection refused")] * 9)
+    assert hub.run(*ONE) == 3
+    assert sum(hub.slept) < 2
+    assert "Cannot reach" in capsys.readouterr().err
+
+
+def test_ctrl_c_in_a_bulk_submit_says_what_was_committed_and_keeps_the_rest(
+    nowhere: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(body: Any) -> Any:
+        if len(hub.requests) > 1:
+            raise KeyboardInterrupt
+        return commit(body)
+
+    lines = [json.dumps({"id": f"e{number}", "event": {"type": "t", "payload": 1}}) for number in range(150)]
+    file = nowhere / "many.jsonl"
+    file.write_text("\n".join(lines))
+    hub = StubHub(answer=interrupted)
+    assert hub.run("submit", "--project", "p", "--partition", "a", "--file", str(file)) == 130
+    first = len(hub.bodies[0]["events"])
+    assert f"{first} of 150 events are known to be committed" in capsys.readouterr().err
+    [kept] = (nowhere / "home" / "unsent").iterdir()
+    assert [json.loads(line)["id"] for line in kept.read_text().splitlines()] == [f"e{n}" for n in range(first, 150)]
+
+
+def test_a_shell_completes_the_commands(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"_MILLRACE_COMPLETE": "complete_bash", "COMP_WORDS": "millrace sub", "COMP_CWORD": "1"}.items():
+        monkeypatch.setenv(name, value)
+    assert cli.main([]) == 0
+    assert capsys.readouterr().out.split() == ["submit"]

@@ -32,7 +32,14 @@ def test_a_stack_file_of_an_older_hub_is_named(
 
 
 @pytest.mark.parametrize(
-    "command", [["archive", "--help"], ["archive", "verify", "--help"], ["rebuild", "--help"], ["retain", "--help"]]
+    "command",
+    [
+        ["archive", "--help"],
+        ["archive", "verify", "--help"],
+        ["rebuild", "--help"],
+        ["retain", "--help"],
+        ["tables", "copy", "--help"],
+    ],
 )
 def test_help_is_there(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(command) == 0

@@ -119,7 +119,7 @@ def test_the_operators_wheel_can_be_installed_beside_the_clients(wheels: dict[Pa
     files = [{name for name in wheels[folder].namelist() if ".dist-info/" not in name} for folder in (CLIENT, OPERATOR)]
     assert not files[0] & files[1]
     assert requirements(wheels[OPERATOR]) == {"boto3", "millrace-client"}
-    assert {"millrace_operator.archive", "millrace.operators.wiring", "millrace.lake.adapters.store"} <= {
+    assert {"millrace_operator.archive", "millrace.operators.wiring.hub", "millrace.lake.adapters.store"} <= {
         *modules(wheels[OPERATOR])
     }
 

@@ -48,7 +48,7 @@ from millrace.ledger.domain.names import Ledger
 from millrace.ledger.domain.page import Origin, Page, Record
 from millrace_client.journal.memory.journal import MemoryJournal
 from millrace_client.journal.memory.ledger import MemoryLedger
-from tests.support.worlds import Clock, Scripted, event
+from tests.support.worlds import Clock, Scripted, accept, event
 
 OPERATOR = Identity("O", "acme", frozenset({"*"}), ("*",), frozenset({"operator"}), "acme")
 TEAM = "delivery#acme#team"
@@ -510,6 +510,7 @@ class Drains:
             lambda: "me",
             lambda: self.has_time,
             Schedule(),
+            wait=hub.clock.ahead,
         )(wake)
 
     def _ledger(self, rung: tuple[str, ...], _go_on: Callable[[], bool], _hears: Callable[[str], bool]) -> OneDrain:
@@ -540,6 +541,54 @@ def test_a_wake_up_drains_the_ledgers_it_names(drains: Drains) -> None:
     assert drains.receiver.sent == ["e1", "e2"]
     assert drains.hub.agenda.visits == set()
     assert drains.hub.wakes.sent == []
+
+
+def test_a_rate_limit_holds_within_a_drain_and_from_one_to_the_next(drains: Drains) -> None:
+    """D6"""
+    hub, sent = drains.hub, list[tuple[int, int]]()
+    hub.put(max_per_second=2)
+    began = hub.clock()
+
+    def timed(picks: Sequence[Pick]) -> Any:
+        sent.append((hub.clock() - began, len(picks)))
+        return accept(picks)
+
+    drains.receiver.answers = [timed] * 9
+    drains.capture("e3", "e4", "e5")
+    assert drains(RUNG).drained.complete
+    assert sent == [(0, 2), (1000, 2), (2000, 1)]
+    drains.capture("e6")
+    drains(RUNG)
+    assert sent[3:] == [(2500, 1)], "the next drain goes on at the pace of the last"
+    hub.clock.ahead(60_000)
+    drains.capture("e7", "e8", "e9", "e10")
+    drains(RUNG)
+    assert [count for _, count in sent[4:]] == [2, 2], "time that went by unused is not saved up"
+    assert sent[5][0] - sent[4][0] == 1000
+
+
+def test_what_a_limited_target_was_not_sent_does_not_count(drains: Drains) -> None:
+    drains.hub.put(max_per_second=0.1)
+    drains.has_time = False
+    drains(RUNG)
+    assert drains.hub.directory.states.get("acme#a").next_send_ms == 0
+
+
+@pytest.mark.parametrize("rate", [0, -1, 0.05, 10_001, True, "7", [1]])
+def test_a_rate_that_is_none_is_refused(hub: Hub, rate: Any) -> None:
+    with pytest.raises(BadRequest) as refused:
+        hub.put(max_per_second=rate)
+    assert refused.value.details["field"] == "max_per_second"
+
+
+def test_a_rate_limit_is_set_kept_and_taken_away(hub: Hub) -> None:
+    assert hub.put()["max_per_second"] is None
+    assert hub.targets.patch(OPERATOR, "a", {"max_per_second": 2.5})["max_per_second"] == 2.5
+    assert hub.targets.patch(OPERATOR, "a", {"families": ["a."]})["max_per_second"] == 2.5
+    kept = hub.directory.get("acme", "a")
+    assert kept is not None
+    assert HubTarget.of("acme", "a", kept.target.stored(), kept.target.sealed) == kept.target
+    assert hub.targets.patch(OPERATOR, "a", {"max_per_second": None})["max_per_second"] is None
 
 
 def test_a_target_that_is_gone_or_paused_is_not_drained(drains: Drains) -> None:

@@ -40,6 +40,9 @@ RUNTIME, SESSION = "/v1/runtimes/{runtime_id}", "/v1/realtime/sessions/{sessionI
 FOREIGN_CURSOR: Answer = (400, {"machine_code": "SDK_RUNTIME_INVALID_CURSOR"})
 NOT_FOUND: Answer = (404, {"machine_code": "SDK_RUNTIME_NOT_FOUND"})
 OWN_NEGOTIATION: Answer = (200, {"events": [ANY], "next_after": 1})
+NO_LEDGER: Answer = (404, {"message": "There is no such ledger."})
+NO_EVENT: Answer = (404, {"message": "There is no such event in this ledger."})
+NO_LEDGERS: Answer = (200, {"ledgers": []})
 NO_TARGET: Answer = (404, {"message": "There is no such target."})
 
 
@@ -172,12 +175,24 @@ DOORS = (
     Door(sample("target_drain"), OPERATE, NO_TARGET, "*", then="deliver"),
     Door(sample("deliveries"), OPERATE, NO_TARGET, "*"),
     Door(sample("delivery_retry"), OPERATE, NO_TARGET, "*", right=409),
+    Door(query("target_list", counts="true"), OPERATE, (200, {"targets": []}), "*", unreached=(200, {"targets": []})),
+    Door(sample("delivery_attempts"), OPERATE, NO_TARGET, "*"),
+    Door(sample("target_retry"), OPERATE, NO_TARGET, "*"),
+    Door(sample("target_pause"), OPERATE, NO_TARGET, "*"),
+    Door(sample("target_resume"), OPERATE, NO_TARGET, "*"),
     Door(sample("delivery_status"), OPERATE, (200, NOTHING_DELIVERED), "*", unreached=(200, {"delivery_targets": []})),
     Door(sample("catalog"), WRITE, (200, {"sequence_position": 1, "deduped": False}), "catalog:orders", turn=CREATES),
     Door(sample("retention_set"), OPERATE, (200, {"max_age_days": 90}), "catalog:orders", turn=CREATES),
     Door(sample("retention_read"), OPERATE, (200, {"max_age_days": None}), "catalog:orders"),
+    Door(sample("ledger_list"), OPERATE, (200, {"ledgers": [], "next": None}), "catalog:orders", unreached=NO_LEDGERS),
+    Door(sample("ledger_get"), OPERATE, NO_LEDGER, "catalog:orders"),
+    Door(sample("ledger_events"), OPERATE, NO_LEDGER, "catalog:orders"),
+    Door(sample("ledger_event"), OPERATE, NO_EVENT, "orders", project=True, unreached=NO_EVENT),
     Door(retained("retention_set"), OPERATE, (200, {"max_age_days": 90}), "*", project=True, turn=CREATES),
     Door(retained("retention_read"), OPERATE, (200, {"max_age_days": None}), project=True),
+    Door(sample("retention_list"), OPERATE, (200, {"policies": []}), "*", unreached=(200, {"policies": []})),
+    Door(sample("retention_plan"), OPERATE, (200, {"events": 0, "head": 0}), "catalog:orders"),
+    Door(retained("retention_plan"), OPERATE, (200, {"events": 0, "head": 0}), "*", project=True),
     Door(sample("marker_delete"), WRITE, (200, {"accepted": False}), "runtime:rt-1"),
     Door(sample("grant_revoke"), OPERATE, NOT_FOUND, "runtime:rt-1"),
     Door(sample("target_delete"), OPERATE, (200, {"deleted": False}), "*"),

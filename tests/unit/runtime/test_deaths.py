@@ -33,13 +33,20 @@ from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.canonical import digest
 from millrace.ledger.domain.names import Ledger, stream_ledger
 from millrace.ledger.domain.page import Draft, Origin
-from millrace.live.adapters.memory import MemoryConnections, MemoryPlaces, MemorySubscriptions, MemoryWire
+from millrace.live.adapters.memory import (
+    MemoryConnections,
+    MemoryHandovers,
+    MemoryPlaces,
+    MemorySubscriptions,
+    MemoryWire,
+)
 from millrace.live.application.answer import Answers
 from millrace.live.application.broadcast import Broadcast
 from millrace.live.application.close_strangers import CloseStrangers
 from millrace.live.application.converse import Converse
 from millrace.live.application.fan_out import FanOut
-from millrace.live.application.subscribe import SENDER_MS, Subscribe
+from millrace.live.application.send_snapshot import SENDER_MS, SendSnapshot
+from millrace.live.application.subscribe import Subscribe
 from millrace.live.application.take_place import TakePlace
 from millrace.live.application.take_turn import TakeTurn
 from millrace.live.domain import events as live_events
@@ -344,7 +351,9 @@ def converse(hub: Hub, fate: Fate) -> Converse:
     me = Identity("me", "t", frozenset({"demo"}), ("*",), frozenset({"producer", "consumer"}), "t", 10**15)
     places = TakePlace(Mortal(MemoryPlaces(hub.connections, hub.subscriptions), fate), 10, 10)
     submit, sync = Submit(hub.commit(fate), hub.clock, {}), Sync(log, state, index, Heads(hub.clock), in_turn)
-    subscribe = Subscribe(log, state, subscriptions, Heads(hub.clock), in_turn, hub.clock)
+    subscribe = Subscribe(
+        SendSnapshot(log, state, subscriptions, MemoryHandovers(), in_turn, hub.clock), Heads(hub.clock)
+    )
     answers = Answers(lambda _: me, submit, sync, subscribe, subscriptions, wire, hub.clock, lambda: "s0", place=places)
     return Converse(connections, subscriptions, wire, answers, hub.clock, TakeTurn(connections, hub.clock, nap))
 

@@ -98,7 +98,7 @@ def deployment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         for name in ("claims", "log", "state", "index", "connections", "diagnostics", "waiting"):
             monkeypatch.setenv(f"{name.upper()}_TABLE", getattr(tables, name))
         sqs = boto3.client("sqs", region_name="us-east-1")
-        for queue in ("INDEX", "WAKE", "ARCHIVE", "DEADLINE"):
+        for queue in ("INDEX", "WAKE", "ARCHIVE", "DEADLINE", "SNAPSHOT"):
             monkeypatch.setenv(f"{queue}_QUEUE_URL", sqs.create_queue(QueueName=queue)["QueueUrl"])
         boto3.client("s3", region_name="us-east-1").create_bucket(Bucket="archive")
         monkeypatch.setenv("ARCHIVE_BUCKET", "archive")
@@ -235,6 +235,41 @@ def test_retention_is_set_and_read() -> None:
         "max_events": None,
         "partitions": [],
     }
+    (rule,) = json.loads(invoke("retention", sample("retention_list"))["body"])["policies"]
+    assert (rule["contract"], rule["max_age_days"]) == (told["contract"], 90)
+    assert json.loads(invoke("retention", sample("retention_plan"))["body"])["scope"] == told["scope"]
+
+
+def test_ledgers_and_events_are_shown_to_operators() -> None:
+    invoke("catalog", sample("catalog"))
+    (shown,) = json.loads(invoke("operate", sample("ledger_list"))["body"])["ledgers"]
+    assert (shown["contract"], shown["scope"], shown["head"]) == ("catalog", "orders", 1)
+    assert json.loads(invoke("operate", sample("ledger_get"))["body"])["head"] == 1
+    (event,) = json.loads(invoke("operate", sample("ledger_events"))["body"])["events"]
+    assert (event["position"], event["type"]) == (1, "materialization.completed")
+    invoke("submit", sample("submit"))
+    found = json.loads(invoke("operate", sample("ledger_event"))["body"])
+    assert (found["event"]["id"], found["event"]["position"], found["deliveries"]) == ("order-17-paid", 1, [])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "field"),
+    [
+        ({"contract": "nothing"}, "contract"),
+        ({}, "contract"),
+        ({"contract": "sync", "max": "0"}, "max"),
+        ({"contract": "sync", "limit": "1"}, "limit"),
+    ],
+)
+def test_a_list_of_ledgers_names_what_is_wrong_with_its_request(parameters: dict[str, str], field: str) -> None:
+    event = changed(sample("ledger_list"), queryStringParameters=parameters)
+    answered = invoke("operate", event)
+    assert (answered["statusCode"], json.loads(answered["body"])["details"]["field"]) == (400, field)
+
+
+def test_events_are_asked_for_by_position_or_by_time_but_not_both() -> None:
+    event = changed(sample("ledger_events"), queryStringParameters={"after": "1", "at_ms": "2"})
+    assert invoke("operate", event)["statusCode"] == 400
 
 
 def test_the_sweep_rings_for_what_is_behind() -> None:

@@ -11,16 +11,18 @@ from typing import Any
 import boto3
 import pytest
 
-from infra.openapi.delivery_models import DeliveryStatusModel
+from infra.openapi.delivery_models import AttemptsModel, DeliveryStatusModel
 from millrace.delivery import wiring
 from millrace.delivery.domain.drains import DrainLease, WaitingTarget
+from millrace.delivery.domain.rows import Cut
+from millrace.delivery.domain.states import Status
 from millrace.delivery.domain.targets import Target
 from millrace.delivery.doors.bodies import MOST_SENT, MOST_UNPACKED
 from millrace.ledger import wiring as core
 from millrace.ledger.domain.access import Identity
 from millrace.runtime import bearer, settings
 from tests.support.translated import monitoring
-from tests.unit.runtime.test_handlers import aws, invoke, sample
+from tests.unit.runtime.test_handlers import aws, changed, invoke, query, sample
 
 __all__ = ["aws"]
 
@@ -118,6 +120,63 @@ def test_status_has_every_section_beside_the_old_fields() -> None:
     answer("targets", sample("target_delete"))
     ledger = answer("targets", sample("delivery_status"))["delivery_ledger"]
     assert (ledger["current_target_delivered_count"], ledger["previous_target_delivered_count"]) == (0, 1)
+
+
+def test_attempts_counts_and_a_bulk_retry_of_what_was_given_up() -> None:
+    """D4, D11"""
+    answer("targets", sample("target_put"))
+    answer("ingest", sample("ingest"))
+    answer("targets", sample("delivery_attempts"), 404)
+    deliver(sample("deliver"))
+    shown = answer("targets", sample("delivery_attempts"))
+    AttemptsModel.model_validate(shown)
+    assert (shown["event_id"], [one["status"] for one in shown["history"]]) == ("build-17-done", ["success"])
+    [listed] = answer("targets", query("target_list", counts="true"))["targets"]
+    assert (listed["deliveries"]["terminal_failed"], listed["counts_complete"]) == (0, True)
+    found = wiring.deliveries()
+    [delivered] = found.find("default#archive-hub", None)
+    failed = replace(delivered.delivery, status=Status.TERMINAL_FAILED, error="answered 500")
+    row = wiring.runs().overlapping("default#archive-hub", delivered.ledger, 1, 1)[0]
+    cut = Cut(row, [replace(row.run, delivery=failed)])
+    wiring.runs().point("default#archive-hub", delivered.ledger, cut.runs, core.now_ms())
+    assert wiring.runs().cut("default#archive-hub", delivered.ledger, cut, 0)
+    [listed] = answer("targets", query("target_list", counts="true"))["targets"]
+    assert listed["deliveries"]["terminal_failed"] == 1
+    woken()
+    body = {"status": "terminal_failed", "families": ["build."]}
+    dry = answer("targets", changed(sample("target_retry"), {**body, "dry_run": True}))
+    assert (dry["matched"], dry["retried"], woken()) == (1, 0, [])
+    done = answer("targets", changed(sample("target_retry"), body))
+    assert (done["matched"], done["retried"], done["next"], len(woken())) == (1, 1, None, 1)
+    assert answer("targets", changed(sample("target_retry"), body))["matched"] == 0
+
+
+BAD_RETRIES: tuple[tuple[Any, str], ...] = (
+    ([], "body"),
+    ({}, "status"),
+    ({"status": "success"}, "status"),
+    ({"status": "rejected", "x": 1}, "x"),
+    ({"status": "rejected", "since_ms": True}, "since_ms"),
+    ({"status": "rejected", "until_ms": -1}, "until_ms"),
+    ({"status": "rejected", "families": [7]}, "families"),
+    ({"status": "rejected", "after": "nowhere"}, "after"),
+)
+
+
+@pytest.mark.parametrize(("body", "field"), BAD_RETRIES)
+def test_a_bulk_retry_that_breaks_a_rule_is_told_which_field(body: Any, field: str) -> None:
+    answer("targets", sample("target_put"))
+    refused = answer("targets", changed(sample("target_retry"), body), 400)
+    assert refused["details"]["field"].startswith(field)
+
+
+def test_a_target_is_paused_and_resumed_and_keeps_everything_else() -> None:
+    made = answer("targets", sample("target_put"))
+    paused = answer("targets", sample("target_pause"))
+    assert (paused["paused"], paused["paused_why"], paused["sources"]) == (True, "by an operator", made["sources"])
+    woken()
+    assert answer("targets", sample("target_resume"))["paused"] is False
+    assert [wake["scan"] for wake in woken()] == [True]
 
 
 def test_a_target_is_seen_listed_drained_and_deleted() -> None:

@@ -15,7 +15,7 @@ from millrace.delivery.application.hub_status import HubStatus
 from millrace.delivery.application.inspect_deliveries import InspectDeliveries
 from millrace.delivery.domain.states import Delivery, Status
 from millrace.delivery.ports.deliveries import Found
-from millrace.delivery.ports.targets import Listed, Position, Wake
+from millrace.delivery.ports.targets import Counted, Listed, Position, Wake
 from millrace.ledger.application.heads import Heads
 from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.names import join_key
@@ -65,6 +65,12 @@ class NothingListed:
 
     def counts(self, target_id: str) -> dict[Status, int]:
         return {}
+
+    def count_some(self, target_id: str, most_runs: int) -> Counted:
+        return Counted({}, complete=True)
+
+    def get(self, target_id: str, event_id: str) -> Found | None:
+        return None
 
     def at(self, target_id: str, ledger: str, position: int) -> Delivery | None:
         return None

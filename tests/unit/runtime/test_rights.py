@@ -216,7 +216,7 @@ def test_without_the_project_its_doors_are_closed(hub: Hub) -> None:
     (item,) = rights.ITEM["events"]
     (told,) = hub.say(inside, "submit_events", {"events": [{**item, "project": "another"}]})
     assert holds(told["payload"], rights.FORBIDDEN_RESULTS)
-    assert stored() == before
+    assert beside_the_audit(stored()) == beside_the_audit(before)
 
 
 def test_without_the_partition_its_doors_are_closed(hub: Hub) -> None:
@@ -234,9 +234,7 @@ def test_without_the_partition_its_doors_are_closed(hub: Hub) -> None:
             kind, payload = message.unreached
             assert (told["type"], holds(told["payload"], payload)) == (kind, True), (message, told)
     after = stored()
-    assert {key: item for key, item in after.items() if "audit#" not in key} == {
-        key: item for key, item in before.items() if "audit#" not in key
-    }
+    assert beside_the_audit(after) == beside_the_audit(before)
     assert any("raw_read_refused" in key for key in after.keys() - before.keys()), "who broke no glass is known"
 
 
@@ -315,6 +313,11 @@ def signed(event: dict[str, Any], id_: str) -> dict[str, Any]:
 
 def errors(heard: list[dict[str, Any]]) -> list[str]:
     return [one["payload"]["code"] if one["type"] == "error" else f"not refused: {one}" for one in heard]
+
+
+def beside_the_audit(items: Mapping[str, Any]) -> dict[str, Any]:
+    """What operators were refused is recorded, and nothing else is changed."""
+    return {key: item for key, item in items.items() if "audit#" not in key}
 
 
 def assert_refused(door: Door | Message, status: int, body: Mapping[str, Any], how: tuple[int, set[str]]) -> None:

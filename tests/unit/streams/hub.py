@@ -10,6 +10,7 @@ from typing import Any
 
 from millrace.ledger.adapters.keyring import StagedKeys
 from millrace.ledger.adapters.memory import MemoryClaims, MemoryLog, MemoryProjections, MemoryState, in_turn
+from millrace.ledger.application.audit import AuditLedger
 from millrace.ledger.application.commit import Commit
 from millrace.ledger.application.failures import Failures
 from millrace.ledger.application.heads import Heads
@@ -19,7 +20,6 @@ from millrace.ledger.domain.names import Ledger, stream_ledger
 from millrace.streams.adapters.memory import MemoryRawValues, MemoryRows, MemoryRuntimes
 from millrace.streams.adapters.sealing import AesSealer
 from millrace.streams.application.announce import Announce
-from millrace.streams.application.audit import AuditLedger
 from millrace.streams.application.diagnostics import Diagnostics
 from millrace.streams.application.emit import Emit, Emitted, Result
 from millrace.streams.application.markers import ManageMarkers, SettleMarkers

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from millrace.ledger.application import audit
+from millrace.ledger.application.audit import audit_ledger
 from millrace.ledger.domain.errors import Forbidden, Unavailable
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.domain.page import Page
 from millrace.streams.adapters.memory import MemoryRawValues
-from millrace.streams.application import audit
-from millrace.streams.application.audit import audit_ledger
 from millrace.streams.domain.errors import Absent, GrantEnded, InvalidArgument
 from millrace.streams.ports import RawEntry
 from tests.unit.streams.hub import RUNTIME, StreamsHub, event

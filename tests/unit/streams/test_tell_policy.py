@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from millrace.ledger.application.audit import audit_ledger
 from millrace.ledger.domain.errors import Unavailable
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.domain.page import Page
-from millrace.streams.application.audit import audit_ledger
 from millrace.streams.domain.privacy import Policy
 from tests.unit.streams.hub import RUNTIME, StreamsHub, codes, event
 

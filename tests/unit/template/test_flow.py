@@ -110,7 +110,11 @@ def test_a_reader_repeats_only_the_rings_that_failed(function: str, queue: str) 
 def test_the_sweep_rings_every_queue_that_is_worked_off() -> None:
     worked_off = QUEUES.keys() - dead_letter_queues() - {"SlowQueue"}  # into which only deliver passes on
     rung = {value["Ref"] for name, value in environment("SweepFunction").items() if name.endswith("_QUEUE_URL")}
-    assert rung == worked_off - {"DeadlineQueue"} == {"IndexQueue", "WakeQueue", "DeliverQueue", "ArchiveQueue"}
+    assert (
+        rung
+        == worked_off - {"DeadlineQueue", "SnapshotQueue"}
+        == {"IndexQueue", "WakeQueue", "DeliverQueue", "ArchiveQueue"}
+    )
 
 
 def test_a_ring_comes_again_as_soon_as_its_reader_cannot_be_at_work_any_more() -> None:
@@ -206,7 +210,7 @@ def test_every_function_is_watched(metric: str) -> None:
 
 def test_every_dead_letter_queue_is_watched() -> None:
     expected = {named(QUEUES[queue]["QueueName"]) for queue in dead_letter_queues()}
-    assert len(expected) == 10
+    assert len(expected) == 11
     assert watched()["AWS/SQS ApproximateNumberOfMessagesVisible"] == expected
 
 

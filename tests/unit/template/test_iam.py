@@ -123,9 +123,10 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     },
     "TargetsFunction": {
         "TargetsLogs.Arn": WRITE_LOGS,
-        "ClaimsTable.Arn": dynamodb("GetItem"),
-        "LogTable.Arn": dynamodb("Query"),
-        "StateTable.Arn": dynamodb("Query"),
+        "ClaimsTable.Arn": CLAIM | dynamodb("GetItem"),
+        "WaitingTable.Arn": WAIT,
+        "LogTable.Arn": dynamodb("Query", "PutItem"),
+        "StateTable.Arn": dynamodb("Query", "PutItem"),
         "DeliveryTable.Arn": dynamodb("GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"),
         "DeliverQueue.Arn": SEND,
         "TokenSecret.Id": READ_SECRET,
@@ -133,8 +134,19 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     },
     "RetentionFunction": {
         "RetentionLogs.Arn": WRITE_LOGS,
+        "ClaimsTable.Arn": CLAIM,
+        "WaitingTable.Arn": WAIT,
+        "LogTable.Arn": dynamodb("Query", "PutItem"),
+        "StateTable.Arn": dynamodb("Query", "PutItem", "UpdateItem"),
+        "DeliveryTable.Arn": dynamodb("Query", "BatchGetItem"),
+        "TokenSecret.Id": READ_SECRET,
+    },
+    "OperateFunction": {
+        "OperateLogs.Arn": WRITE_LOGS,
+        "ClaimsTable.Arn": dynamodb("GetItem"),
         "LogTable.Arn": dynamodb("Query"),
-        "StateTable.Arn": dynamodb("Query", "UpdateItem"),
+        "StateTable.Arn": dynamodb("Query"),
+        "DeliveryTable.Arn": dynamodb("Query", "BatchGetItem"),
         "TokenSecret.Id": READ_SECRET,
     },
     "MetaFunction": {"MetaLogs.Arn": WRITE_LOGS},
@@ -151,6 +163,7 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "POST @connections": TALK,
         "DELETE @connections": TALK,
         "DeadlineQueue.Arn": RECEIVE | SEND,
+        "SnapshotQueue.Arn": RECEIVE | SEND,
     },
     "FanOutFunction": {
         "FanOutLogs.Arn": WRITE_LOGS,
@@ -222,7 +235,19 @@ MAY_LOSE_ITEMS = {"ConnectionsTable", "StateTable", "DeliveryTable", "WaitingTab
 """Whose items end: connections, intents, and of delivery targets, pointers, visits, leases and who waits."""
 WRITERS = {
     f"{name}Function"
-    for name in ("Submit", "Publish", "Emit", "Markers", "Ingest", "Catalog", "Diagnostics", "Socket", "Settle")
+    for name in (
+        "Submit",
+        "Publish",
+        "Emit",
+        "Markers",
+        "Ingest",
+        "Catalog",
+        "Diagnostics",
+        "Socket",
+        "Settle",
+        "Targets",
+        "Retention",
+    )
 }
 
 
@@ -393,10 +418,12 @@ def test_only_those_who_commit_write_to_the_log_and_only_by_putting() -> None:
 
 def test_only_those_who_write_to_the_log_touch_claims_and_with_the_same_rights() -> None:
     looking = ("TargetsFunction", "dynamodb:GetItem")
-    assert {function for function, _ in granted_on("ClaimsTable.Arn") - {looking}} == WRITERS
+    alone = ("OperateFunction", "dynamodb:GetItem")
+    assert {function for function, _ in granted_on("ClaimsTable.Arn") - {looking, alone}} == WRITERS
     assert "dynamodb:PartiQLInsert" in rights("SubmitFunction")["ClaimsTable.Arn"]
     for function in WRITERS:
-        assert rights(function)["ClaimsTable.Arn"] == rights("SubmitFunction")["ClaimsTable.Arn"]
+        granted = rights(function)["ClaimsTable.Arn"] - ({looking[1]} if function == looking[0] else set())
+        assert granted == rights("SubmitFunction")["ClaimsTable.Arn"]
 
 
 def test_exactly_those_who_commit_wait_in_line() -> None:

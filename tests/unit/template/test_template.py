@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from infra.cloudformation import parse
 from tests.support.translated import (
     ROOT,
     attribute,
@@ -337,3 +338,9 @@ def test_a_functions_code_is_in_the_folder_the_template_names(function: str) -> 
     folder = ROOT / read("template.yaml")["Resources"][function]["Properties"]["CodeUri"]
     assert functions()[function]["Properties"]["Handler"] == "app.handler"
     assert (folder / "app.py").is_file()
+
+
+def test_what_one_reader_changes_in_a_template_no_other_sees() -> None:
+    text = "Resources:\n  Table: {Name: !Ref Stage}"
+    parse(text)["Resources"].clear()
+    assert parse(text) == {"Resources": {"Table": {"Name": {"Ref": "Stage"}}}}

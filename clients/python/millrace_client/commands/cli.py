@@ -38,7 +38,6 @@ def command() -> typer.Typer:
         name="millrace",
         help="Talk to a Millrace event hub. Without --url, the one that `make run` started on this machine.",
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )

@@ -22,6 +22,8 @@ from millrace_client.sync.http import Client
 from millrace_client.tokens import Grant, sign
 
 CLIENT = "millrace-cli"
+REFUSALS = 3
+"""Tries where nobody listens: together they take less than two seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class World:
         return self.client(hub.url, hub.bearer(project)() if project is not None else hub.token)
 
     def client(self, url: str, token: str | None = None) -> Client:
-        return Client(url, token, transport=self.transport, sleep=self.sleep)
+        return Client(url, token, refusals=REFUSALS, transport=self.transport, sleep=self.sleep)
 
     def hub(self, asked: Asked) -> ChosenHub:
         """Nothing is sent to any hub. Raises `Usage` if settings disagree, `NoHub` if there is none."""

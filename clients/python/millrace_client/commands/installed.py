@@ -11,7 +11,7 @@ from millrace_client.errors import Usage
 
 GROUP = "millrace.commands"
 """An entry point of this group names a function, which becomes a command, or a `typer.Typer`, a group of commands."""
-OPERATOR = ("archive", "quarantine", "rebuild", "registry", "retain")
+OPERATOR = ("archive", "quarantine", "rebuild", "registry", "retain", "tables")
 """The commands of millrace-operator."""
 
 

@@ -24,6 +24,8 @@ from millrace_client.sync.http import Client
 from millrace_client.sync.protocol import compact
 
 MOST_SHOWN = 20
+INTERRUPTED = 130
+"""What a shell says of a program that Ctrl-C ended."""
 
 
 def submit(
@@ -53,6 +55,11 @@ def submit(
             if results or not _unprocessed(error):
                 _keep(drafts[len(results) :], home or default_home())
             raise
+        except KeyboardInterrupt:
+            committed = sum(result["status"] == "committed" for result in results)
+            err.print(f"Interrupted: {committed} of {len(drafts)} events are known to be committed.", style="yellow")
+            _keep(drafts[len(results) :], home or default_home())
+            raise typer.Exit(INTERRUPTED) from None
     if as_json:
         print(json.dumps({"results": results}))
     else:

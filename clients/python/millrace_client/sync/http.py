@@ -24,7 +24,11 @@ Json = dict[str, Any]
 
 
 class Client:
-    """`attempts` counts the first try; `sleep` and `transport` are there for tests."""
+    """
+    `attempts` counts the first try; where nobody listens, `refusals` of them are enough.
+
+    `sleep` and `transport` are there for tests.
+    """
 
     def __init__(
         self,
@@ -32,6 +36,7 @@ class Client:
         token: str | None = None,
         *,
         attempts: int = 6,
+        refusals: int | None = None,
         timeout: float = 30,
         transport: httpx.BaseTransport | None = None,
         sleep: Callable[[float], None] = time.sleep,
@@ -42,6 +47,7 @@ class Client:
             raise Usage("The token has characters that no token has.")
         self._url = url.rstrip("/")
         self._attempts = attempts
+        self._refusals = attempts if refusals is None else refusals
         self._sleep = sleep
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._http = httpx.Client(headers=headers, timeout=timeout, transport=transport)
@@ -120,7 +126,8 @@ class Client:
                     method, self._url + path, content=content, headers=JSON if content else {}
                 )
             except httpx.TransportError as error:
-                if last:
+                refused = isinstance(error, httpx.ConnectError) and attempt >= self._refusals
+                if last or refused:
                     raise Unreachable(f"Cannot reach {self._url}: {error}") from error
                 self._sleep(_pause(attempt))
                 continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from millrace.delivery.domain.ranges import Range, replaced, unfold
 from millrace.delivery.domain.selection import HOLDING, WAITING, Batch, NewEvent, OpenRun, Pick, Selection, choose
@@ -44,7 +44,8 @@ class MemoryLedger:
     def record(self, target: Target, ledger: str, settled: Mapping[int, Delivery], through: int) -> None:
         key = (target.id, ledger)
         before = self._deliveries(*key)
-        news = [(at, new) for at, new in sorted(settled.items()) if at not in before or not before[at].delivered]
+        told = [(at, _kept(new)) for at, new in sorted(settled.items())]
+        news = [(at, new) for at, new in told if at not in before or not before[at].delivered]
         self.ranges[key] = replaced(self.ranges.get(key, []), news)
         self.cursors[key] = max(self.cursors.get(key, 0), through)
 
@@ -69,7 +70,7 @@ class MemoryLedger:
         key = (found.target_id, found.ledger)
         if self._deliveries(*key).get(found.position) != found.delivery:
             return False
-        self.ranges[key] = replaced(self.ranges[key], [(found.position, delivery)])
+        self.ranges[key] = replaced(self.ranges[key], [(found.position, _kept(delivery))])
         return True
 
     def rewind(self, ledger: str, position: int) -> None:
@@ -102,3 +103,8 @@ class MemoryLedger:
     def _found(self, target_id: str, ledger: str, position: int, delivery: Delivery) -> Found:
         event = self.journals[ledger].kept[position - 1].event
         return Found(target_id, ledger, position, event.event_id, event.event_type, delivery)
+
+
+def _kept(delivery: Delivery) -> Delivery:
+    """A client keeps the last attempt alone."""
+    return replace(delivery, earlier=())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import time
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from millrace.delivery.application.inspect_deliveries import InspectDeliveries
     from millrace.delivery.application.lag import Lag, SweepTargets
     from millrace.delivery.application.manage_targets import ManageTargets
+    from millrace.delivery.application.retry_many import RetryMany
     from millrace.delivery.application.wake_targets import RemindTargets, WakeTargets
 
 REQUEST_SECONDS = 15
@@ -191,6 +193,13 @@ def inspect() -> InspectDeliveries:
     return InspectDeliveries(targets(), found, Retry(found, observe.Audit(), core.now_ms), wakes())
 
 
+def retry_many() -> RetryMany:
+    from millrace.delivery.adapters.dynamodb.bulk import DynamoManyDeliveries
+    from millrace.delivery.application.retry_many import RetryMany
+
+    return RetryMany(targets(), DynamoManyDeliveries(deliveries()), wakes(), core.now_ms)
+
+
 def status() -> HubStatus:
     from millrace.delivery.application.hub_status import HubStatus
 
@@ -291,4 +300,5 @@ def deliver(has_time: Callable[[], bool]) -> Deliver:
         has_time=has_time,
         schedule=Schedule(),
         unreadable=observe.unreadable,
+        wait=lambda wait_ms: time.sleep(wait_ms / 1000),
     )

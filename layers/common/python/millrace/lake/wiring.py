@@ -9,13 +9,18 @@ from millrace.ledger import wiring as core
 from millrace.runtime.settings import setting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from millrace.lake.adapters.dynamodb.policies import DynamoPolicies
     from millrace.lake.adapters.s3_objects import S3Objects
     from millrace.lake.application.archive_events import ArchiveEvents
     from millrace.lake.application.record_catalog import RecordCatalog
     from millrace.lake.application.set_retention import SetRetention
+    from millrace.lake.application.show_plan import ShowPlan
+    from millrace.ledger.domain.access import Identity
+
+PAGES_PLANNED = 2_000
+"""That a request for a plan reads at most."""
 
 
 @cache
@@ -53,6 +58,14 @@ def policies() -> DynamoPolicies:
     from millrace.lake.adapters.dynamodb.policies import DynamoPolicies
 
     return DynamoPolicies(core.dynamodb(), setting("STATE_TABLE"))
+
+
+def show_plan(targets: Callable[[Identity, str], Mapping[str, int]]) -> ShowPlan:
+    """Of one request: it keeps how far it has read."""
+    from millrace.lake.application.plan_retention import PlanRetention
+    from millrace.lake.application.show_plan import ShowPlan
+
+    return ShowPlan(set_retention(), PlanRetention(core.log(), core.heads(), core.now_ms, PAGES_PLANNED), targets)
 
 
 @cache

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from millrace.ledger.adapters.dynamodb.log import DynamoLog
     from millrace.ledger.adapters.dynamodb.state import DynamoState
     from millrace.ledger.adapters.threads import Threads
+    from millrace.ledger.application.audit import AuditLedger
+    from millrace.ledger.application.audited import Audited
     from millrace.ledger.application.commit import Commit
     from millrace.ledger.application.heads import Heads
     from millrace.ledger.application.sweep import Sweep
@@ -48,6 +50,10 @@ def nap(ms: int) -> None:
 
 def nonce() -> bytes:
     return os.urandom(12)
+
+
+def new_id() -> str:
+    return os.urandom(16).hex()
 
 
 def new_edition() -> str:
@@ -132,6 +138,20 @@ def commit() -> Commit:
         tell=observe.tell,
         line=line(),
     )
+
+
+@cache
+def audit() -> AuditLedger:
+    from millrace.ledger.application.audit import AuditLedger
+
+    return AuditLedger(commit(), log(), state(), heads(), together(), now_ms, new_id)
+
+
+@cache
+def audited() -> Audited:
+    from millrace.ledger.application.audited import Audited
+
+    return Audited(audit())
 
 
 @cache

@@ -66,3 +66,9 @@ class RunPlace(Protocol):
 
     def clear(self) -> None:
         """The run is complete."""
+
+
+class LedgerNames(Protocol):
+    def page(self, first: str, last: str, limit: int) -> Sequence[str]:
+        """The names of registered ledgers from `first` to `last`, both included, in order: `limit` of them, or fewer at
+        the end. What it costs follows the limit, not how many there are."""

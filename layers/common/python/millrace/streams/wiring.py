@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from millrace.streams.adapters.dynamodb.runtimes import DynamoRuntimes
     from millrace.streams.adapters.sealing import AesSealer
     from millrace.streams.application.announce import Announce
-    from millrace.streams.application.audit import AuditLedger
     from millrace.streams.application.diagnostics import Diagnostics
     from millrace.streams.application.emit import Emit
     from millrace.streams.application.markers import ManageMarkers, SettleMarkers
@@ -29,10 +28,6 @@ if TYPE_CHECKING:
     from millrace.streams.application.runtime_status import RuntimeStatus
     from millrace.streams.application.tell_policy import TellPolicy
     from millrace.streams.domain.privacy import Policy
-
-
-def new_id() -> str:
-    return os.urandom(16).hex()
 
 
 def row_nonce() -> str:
@@ -94,7 +89,7 @@ def hasher(tenant: str) -> Callable[[str], str]:
 def negotiate() -> Negotiate:
     from millrace.streams.application.runtime_access import Negotiate
 
-    return Negotiate(runtimes(), audit())
+    return Negotiate(runtimes(), core.audit())
 
 
 @cache
@@ -121,7 +116,7 @@ def emit() -> Emit:
 def tell_policy() -> TellPolicy:
     from millrace.streams.application.tell_policy import TellPolicy
 
-    return TellPolicy(announce(), audit(), policy())
+    return TellPolicy(announce(), core.audit(), policy())
 
 
 @cache
@@ -170,7 +165,7 @@ def markers() -> ManageMarkers:
         policy(),
         hasher,
         core.now_ms,
-        new_id,
+        core.new_id,
         tell_policy(),
     )
 
@@ -182,14 +177,7 @@ def settle_markers(may_go_on: Callable[[], bool]) -> SettleMarkers:
 
 
 @cache
-def audit() -> AuditLedger:
-    from millrace.streams.application.audit import AuditLedger
-
-    return AuditLedger(core.commit(), core.log(), core.state(), core.heads(), core.together(), core.now_ms, new_id)
-
-
-@cache
 def diagnostics() -> Diagnostics:
     from millrace.streams.application.diagnostics import Diagnostics
 
-    return Diagnostics(runtimes(), raw_values(), sealer(), audit(), core.now_ms, new_id, new_id)
+    return Diagnostics(runtimes(), raw_values(), sealer(), core.audit(), core.now_ms, core.new_id, core.new_id)

@@ -16,6 +16,7 @@ from typing import Protocol
 
 from millrace.delivery.application.dispatch import Dispatch, Drained
 from millrace.delivery.application.lag import Lag
+from millrace.delivery.application.limited import Limited
 from millrace.delivery.application.paced import Paced
 from millrace.delivery.application.shift import Shift
 from millrace.delivery.application.take_turns import TakeTurns
@@ -87,6 +88,8 @@ class Deliver:
     """For one more request."""
     schedule: Schedule
     unreadable: Callable[[UnreadableRow], None] = unheard
+    wait: Callable[[int], None] = lambda _: None
+    """For so many milliseconds; only drains of targets with a rate limit do."""
 
     def __call__(self, wake: Wake, keep: Callable[[], None] = lambda: None) -> Delivered:
         """Raises `Unavailable` if storage failed and what was asked for could not be noted: ask again."""
@@ -165,8 +168,11 @@ class Deliver:
         try:
             paced = Paced(self.receiver(target, shift.may_send), self.clock)
             served.paced = None if wake.slow else paced
-            drained = dispatch(target.target(), paced, most_events=wake.most_events)
+            limited = self._limited(target, paced)
+            drained = dispatch(target.target(), limited or paced, most_events=wake.most_events)
             self._leave(target.target(), ledger)
+            if limited is not None and limited.next_ms > self.clock():
+                self.paces.hand_over(target.key, limited.next_ms)
             if paced.quick is not None and paced.quick != kept.state.quick:
                 self.paces.pace(target.key, quick=paced.quick)
         except Unavailable as error:
@@ -176,6 +182,13 @@ class Deliver:
             return Delivered(failed=error, after_death=after_death)
         cut = drained.cut or not (shift.may_go_on() or drained.blocked or drained.open_until_ms)
         return Delivered(drained, cut=cut, asked=shift.end(), after_death=after_death)
+
+    def _limited(self, target: HubTarget, paced: Paced) -> Limited | None:
+        """It goes on at the pace that the last drain handed over. Read under the lease: nobody else sends by now."""
+        if target.max_per_second is None:
+            return None
+        next_ms = self.states.get(target.key).next_send_ms
+        return Limited(paced, target.max_per_second, next_ms, self.clock, self.wait)
 
     def _leave(self, target: Target, ledger: DrainLedger) -> None:
         """What the wake-up asked for and did not get is visited as soon as it can be."""

@@ -32,7 +32,7 @@ class FindEvent:
         """Where it is, among the ledgers that the target has been in."""
         tenant = split_key(target_key)[0]
         for ledger, id_ in self._candidates(target_key, tenant, event_id):
-            event = self._committed(ledger, id_)
+            event = self.committed(ledger, id_)
             if event is not None:
                 kind = "" if event.record.body is None else outside(ledger.name, event)[1]
                 yield EventPlace(ledger.name, event.position, kind)
@@ -45,7 +45,7 @@ class FindEvent:
         for ledger, _ in self.positions.all(Target(target_key, ""), join_key(JOURNAL, tenant) + "#"):
             yield known_ledger(ledger), event_id
 
-    def _committed(self, ledger: Ledger, id_: str) -> Event | None:
+    def committed(self, ledger: Ledger, id_: str) -> Event | None:
         """From where its claim was made on; soon found, unless it was claimed long before it was committed."""
         claim = self.claims.find(ledger, id_)
         if claim is None or claim.ledger != ledger.name:

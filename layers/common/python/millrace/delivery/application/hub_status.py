@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from millrace.delivery.application.inspect_deliveries import delivery_json, known_as
+from millrace.delivery.application.inspect_deliveries import UNDELIVERED, delivery_json, known_as
 from millrace.delivery.application.manage_targets import ManageTargets
 from millrace.delivery.domain.authority import Bearer, unresolved
 from millrace.delivery.domain.drains import DrainLease
@@ -28,7 +28,6 @@ MOST_TERMINAL = 100
 MOST_DUE = 20
 DRAIN_DIED = "drain_died"
 """A drain did not give its lease back. Its wake-up comes again in seconds; the next minute's reminder looks too."""
-UNDELIVERED = (Status.PENDING, Status.REJECTED, Status.TRANSIENT, Status.TERMINAL_FAILED)
 NO_QUEUE = {"path": None, "event_count": 0, "body_upload_count": 0}
 
 Section = dict[str, Any]

@@ -13,9 +13,11 @@ from millrace.delivery.domain.states import Status
 from millrace.delivery.ports.deliveries import Found
 from millrace.delivery.ports.targets import Listing, Wake, Wakes
 from millrace.ledger.domain.access import OPERATOR, Identity
-from millrace.ledger.domain.errors import BadRequest
+from millrace.ledger.domain.errors import BadRequest, NotFound
 
 Section = dict[str, Any]
+MOST_RUNS_COUNTED = 1_000
+UNDELIVERED = (Status.PENDING, Status.REJECTED, Status.TRANSIENT, Status.TERMINAL_FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,35 @@ class InspectDeliveries:
         page = self.listing.page(target.key, Status(status) if status else None, after, limit)
         known = [replace(found, event_id=known_as(target, found)) for found in page.found]
         return {"deliveries": [delivery_json(found) for found in known], "next_after": page.after}
+
+    def attempts(self, identity: Identity, target_id: str, event_id: str | None) -> Section:
+        """One delivery with its last attempts. Raises `NotFound` if the event was never attempted."""
+        identity.require(OPERATOR)
+        if not event_id:
+            raise BadRequest("event_id is missing.", field="event_id")
+        found = self.listing.get(self.targets.find(identity, target_id).target.key, event_id)
+        if found is None:
+            raise NotFound("This event has not been attempted at this target.", field="event_id")
+        history = [
+            {"at_ms": one.at_ms, "status": one.status.value, "answer": one.answer, "error": one.error or None}
+            for one in found.delivery.history
+        ]
+        return {"target_id": target_id, **delivery_json(found), "history": history}
+
+    def list_counted(self, identity: Identity) -> Section:
+        """The targets, each with how many of its deliveries are not done, by state."""
+        identity.require(OPERATOR)
+        return {
+            "targets": [
+                {**self.targets.get(identity, kept.target.id), **self._counted(kept.target.key)}
+                for kept in self.targets.known_to(identity)
+            ]
+        }
+
+    def _counted(self, target_key: str) -> Section:
+        counted = self.listing.count_some(target_key, MOST_RUNS_COUNTED)
+        counts = {status.value: counted.counts.get(status, 0) for status in UNDELIVERED}
+        return {"deliveries": counts, "counts_complete": counted.complete}
 
     def retry(self, identity: Identity, target_id: str, event_id: str) -> Section:
         """Raises `NotFound` if it was never attempted, `Conflict` if there is nothing to retry."""

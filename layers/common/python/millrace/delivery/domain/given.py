@@ -19,7 +19,7 @@ class Given:
     settings: Mapping[str, Any]
     where: str = ""
 
-    def check(self, types: Mapping[str, type]) -> None:
+    def check(self, types: Mapping[str, type | tuple[type, ...]]) -> None:
         """Every setting has one of these names, and its type."""
         for name, value in self.settings.items():
             if name not in types:

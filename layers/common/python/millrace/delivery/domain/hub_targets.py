@@ -22,7 +22,9 @@ BOTH_SIGN_MS = 24 * 3_600_000
 """How long a replaced signing secret goes on signing beside the new one."""
 MOST_FAMILIES, MOST_TEXT_BYTES, MOST_URL_BYTES = 50, 4096, 2048
 
-FIELDS: Mapping[str, type] = {
+LEAST_RATE, MOST_RATE = 0.1, 10_000
+
+FIELDS: Mapping[str, type | tuple[type, ...]] = {
     "type": str,
     "url": str,
     "mode": str,
@@ -32,6 +34,7 @@ FIELDS: Mapping[str, type] = {
     "families": list,
     "start": str,
     "paused": bool,
+    "max_per_second": (int, float, type(None)),
 }
 
 
@@ -55,6 +58,8 @@ class HubTarget:
     scoped: bool = False
     """Ids of the journal go out with their team. Decided once: a receiver would take another id for another event."""
     sealed: bytes = field(default=b"", repr=False)
+    max_per_second: float | None = None
+    """Events that it is sent in a second, over all drains; None: as many as it takes."""
 
     @property
     def key(self) -> str:
@@ -74,13 +79,15 @@ class HubTarget:
             "start": "now" if self.start_now else "retained",
             "paused": self.paused,
         }
+        if self.max_per_second is not None:
+            given["max_per_second"] = self.max_per_second
         return given | ({"url": self.url} if self.url else {})
 
     def hears(self, ledger: str) -> bool:
         return heard(self.sources, ledger)
 
     def stored(self) -> str:
-        kept = {
+        kept: dict[str, Any] = {
             "kind": self.kind,
             "url": self.url,
             "webhook": self.webhook,
@@ -92,6 +99,8 @@ class HubTarget:
             "revision": self.revision,
             "scoped": self.scoped,
         }
+        if self.max_per_second is not None:
+            kept["max_per_second"] = self.max_per_second
         return json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
@@ -114,6 +123,7 @@ class HubTarget:
             "start": "now" if self.start_now else "retained",
             "journal_ids": "scoped" if self.scoped else "plain",
             "paused": self.paused or bool(state.paused_why),
+            "max_per_second": self.max_per_second,
             "paused_why": "by an operator" if self.paused else state.paused_why or None,
             "has_auth_secret": bool(secrets and secrets.auth),
             "signing_secrets": signing_secrets,
@@ -193,6 +203,7 @@ def check_target(
         created_ms=before.created_ms if before else now_ms,
         revision=before.revision + 1 if before else 1,
         scoped=_scoped(sources, before),
+        max_per_second=_rate(given.get("max_per_second")),
     )
 
 
@@ -249,6 +260,15 @@ def _scoped(sources: tuple[Source, ...], before: HubTarget | None) -> bool:
         rule = "This target gets the plain ids of one team's journal; ids of several would clash. Make another target."
         raise BadRequest(rule, field="sources")
     return before.scoped
+
+
+def _rate(given: Any) -> float | None:
+    if given is None:
+        return None
+    if isinstance(given, bool) or not LEAST_RATE <= given <= MOST_RATE:
+        rule = f"max_per_second is a number from {LEAST_RATE} to {MOST_RATE}, or null for none."
+        raise BadRequest(rule, field="max_per_second", value_class=kind_of(given))
+    return float(given)
 
 
 def _url(kind: Kind, url: str, *, loopback: bool) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -31,6 +32,27 @@ class Outcome:
     retry_after_ms: int | None = None
 
 
+MOST_HISTORY = 10
+MOST_EARLIER_CHARACTERS = 60
+"""Of the error of an attempt that is not the last: the history must not make a row dearer to write."""
+ANSWERED = re.compile(r"answered ([1-5][0-9]{2})(?![0-9])")
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try at a delivery, as far as it is remembered."""
+
+    at_ms: int
+    status: Status
+    error: str = ""
+
+    @property
+    def answer(self) -> int | None:
+        """The HTTP status of a request that was refused as a whole."""
+        found = ANSWERED.search(self.error)
+        return int(found[1]) if found else None
+
+
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """`next_ms`: not to be tried again before; None when nothing tries it again by itself."""
@@ -41,10 +63,23 @@ class Delivery:
     last_ms: int
     next_ms: int | None = None
     error: str = ""
+    earlier: tuple[Attempt, ...] = ()
+    """Attempts before the last one, as far as the journal keeps them."""
 
     @property
     def delivered(self) -> bool:
         return self.status in DELIVERED
+
+    @property
+    def history(self) -> tuple[Attempt, ...]:
+        """The last attempts, the oldest first. One that was retried by hand has none since."""
+        last = (Attempt(self.last_ms, self.status, self.error),) if self.attempts else ()
+        return (*self.earlier, *last)
+
+    def remembered(self) -> tuple[Attempt, ...]:
+        """What the next attempt keeps of those before it."""
+        kept = self.history[1 - MOST_HISTORY :]
+        return tuple(replace(one, error=one.error[:MOST_EARLIER_CHARACTERS]) for one in kept)
 
 
 def settle(before: Delivery | None, outcome: Outcome, now_ms: int, schedule: Schedule, jitter: float) -> Delivery:
@@ -53,7 +88,8 @@ def settle(before: Delivery | None, outcome: Outcome, now_ms: int, schedule: Sch
         return before
     attempts = 1 if before is None else before.attempts + 1
     first_ms = now_ms if before is None else before.first_ms
-    after = Delivery(outcome.status, attempts, first_ms, now_ms, None, outcome.error)
+    earlier = () if before is None else before.remembered()
+    after = Delivery(outcome.status, attempts, first_ms, now_ms, None, outcome.error, earlier)
     if outcome.status not in OPEN:
         return after
     most = schedule.pace(outcome.status).most
@@ -66,4 +102,4 @@ def settle(before: Delivery | None, outcome: Outcome, now_ms: int, schedule: Sch
 
 def retried(before: Delivery, now_ms: int) -> Delivery:
     """By hand: due at once, counted anew. `pending`, so that an old event does not hold back its ledger."""
-    return replace(before, status=Status.PENDING, attempts=0, next_ms=now_ms)
+    return replace(before, status=Status.PENDING, attempts=0, next_ms=now_ms, earlier=before.remembered())

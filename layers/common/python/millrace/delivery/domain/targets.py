@@ -62,6 +62,8 @@ class TargetState:
     blocked_ms: int = 0
     quick: bool = False
     """It answered every request of its last drain soon."""
+    next_send_ms: int = 0
+    """A target with a rate limit is sent nothing before."""
 
 
 def drains_blocked(states: Iterable[tuple[str, TargetState]]) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from millrace.delivery.doors.bodies import json_of
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from millrace.delivery.application.ingest import Ingest
     from millrace.delivery.application.inspect_deliveries import InspectDeliveries
     from millrace.delivery.application.manage_targets import ManageTargets
+    from millrace.ledger.application.audited import Audited
 
 MOST_LISTED = 500
 MOST_AFTER_BYTES = 4096
@@ -38,30 +40,34 @@ def ingest(keep: Ingest, request: Request) -> Response:
     return Response(to_json({"results": results}))
 
 
-def put_target(targets: ManageTargets, request: Request) -> Response:
+def put_target(targets: ManageTargets, audited: Audited, request: Request) -> Response:
     identity = request.identity()
-    return Response(to_json(targets.put(identity, request.path("target_id"), request.json())))
+    target_id, body = request.path("target_id"), request.json()
+    put = partial(targets.put, identity, target_id, body)
+    return Response(to_json(audited(identity, "target_put", put, target_id=target_id)))
 
 
-def patch_target(targets: ManageTargets, request: Request) -> Response:
+def patch_target(targets: ManageTargets, audited: Audited, request: Request) -> Response:
     identity = request.identity()
-    return Response(to_json(targets.patch(identity, request.path("target_id"), request.json())))
+    target_id, body = request.path("target_id"), request.json()
+    patch = partial(targets.patch, identity, target_id, body)
+    return Response(to_json(audited(identity, "target_patch", patch, target_id=target_id)))
 
 
 def get_target(targets: ManageTargets, request: Request) -> Response:
     return Response(to_json(targets.get(request.identity(), request.path("target_id"))))
 
 
-def list_targets(targets: ManageTargets, request: Request) -> Response:
-    return Response(to_json(targets.list(request.identity())))
+def delete_target(targets: ManageTargets, audited: Audited, request: Request) -> Response:
+    identity, target_id = request.identity(), request.path("target_id")
+    delete = partial(targets.delete, identity, target_id)
+    return Response(to_json(audited(identity, "target_delete", delete, target_id=target_id)))
 
 
-def delete_target(targets: ManageTargets, request: Request) -> Response:
-    return Response(to_json(targets.delete(request.identity(), request.path("target_id"))))
-
-
-def drain_target(targets: ManageTargets, request: Request) -> Response:
-    return Response(to_json(targets.drain(request.identity(), request.path("target_id"))))
+def drain_target(targets: ManageTargets, audited: Audited, request: Request) -> Response:
+    identity, target_id = request.identity(), request.path("target_id")
+    drain = partial(targets.drain, identity, target_id)
+    return Response(to_json(audited(identity, "target_drain", drain, target_id=target_id)))
 
 
 def list_deliveries(deliveries: InspectDeliveries, request: Request) -> Response:
@@ -74,10 +80,11 @@ def list_deliveries(deliveries: InspectDeliveries, request: Request) -> Response
     return Response(to_json(page))
 
 
-def retry_delivery(deliveries: InspectDeliveries, request: Request) -> Response:
+def retry_delivery(deliveries: InspectDeliveries, audited: Audited, request: Request) -> Response:
     identity = request.identity()
-    retried = deliveries.retry(identity, request.path("target_id"), request.path("event_id"))
-    return Response(to_json(retried))
+    target_id, event_id = request.path("target_id"), request.path("event_id")
+    retry = partial(deliveries.retry, identity, target_id, event_id)
+    return Response(to_json(audited(identity, "delivery_retry", retry, target_id=target_id, event_id=event_id)))
 
 
 def status(hub: HubStatus, request: Request) -> Response:

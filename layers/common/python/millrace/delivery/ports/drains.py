@@ -68,3 +68,6 @@ class Line(Protocol):
 class Paces(Protocol):
     def pace(self, target_id: str, *, quick: bool) -> None:
         """Keep whether a target answers soon; everything else stays."""
+
+    def hand_over(self, target_id: str, next_send_ms: int) -> None:
+        """Keep when a target with a rate limit may be sent more, for the next drain; everything else stays."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from millrace.delivery.domain.bulk import WantedDeliveries
 from millrace.delivery.domain.hub_targets import HubTarget
 from millrace.delivery.domain.states import Delivery, Status
 from millrace.delivery.domain.targets import Target, TargetState
@@ -122,6 +123,14 @@ class Listed:
     after: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Deliveries that are not done, by status. `complete`: all were counted; if not, there are at least so many."""
+
+    counts: Mapping[Status, int]
+    complete: bool
+
+
 class Listing(Protocol):
     def page(self, target_id: str, status: Status | None, after: str, limit: int) -> Listed:
         """Deliveries of a target in this status, or all; a page may be short, and even empty, before the end."""
@@ -129,8 +138,29 @@ class Listing(Protocol):
     def counts(self, target_id: str) -> Mapping[Status, int]:
         """How many deliveries are not done, by status."""
 
+    def count_some(self, target_id: str, most_runs: int) -> Counted:
+        """The same, of no more than so many runs of equal deliveries: that bounds what it costs."""
+
+    def get(self, target_id: str, event_id: str) -> Found | None:
+        """The delivery of one event, if it was attempted."""
+
     def at(self, target_id: str, ledger: str, position: int) -> Delivery | None:
         """The delivery of one event."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetriedSome:
+    """What one step of a bulk retry found and changed; `after` is where the next begins, None at the end."""
+
+    matched: int
+    retried: int
+    after: str | None
+
+
+class ManyDeliveries(Protocol):
+    def retry(self, target_id: str, wanted: WantedDeliveries, after: str, now_ms: int, *, dry_run: bool) -> RetriedSome:
+        """Make due at once what is wanted, beginning after `after`. The work of one call is bounded; what changed
+        since it was read is left alone. A call that is repeated, or dies anywhere, changes nothing twice."""
 
 
 class ClaimLookup(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from millrace.lake.domain.retention import WHOLE, Release
@@ -61,6 +61,10 @@ class PlanRetention:
     log: Log
     heads: Heads
     clock: Callable[[], int]
+    most_pages: int | None = None
+    """Read at a time; None: all. A plan that read no further names less than may go, never more."""
+    cut: list[str] = field(default_factory=list)
+    """Ledgers of which not all was read."""
 
     def __call__(self, ledger: Ledger, ruling: Ruling, marks: Marks, holders: Mapping[str, int]) -> Plan:
         head = newest(self.log, self.heads, ledger, marks.hint)
@@ -122,7 +126,7 @@ class PlanRetention:
 
     def _pages(self, ledger: Ledger, floor: int, through: int) -> Iterator[Page]:
         """From the bucket of the floor on, without a hole."""
-        at = bucket_last(bucket_of(floor) - 1)
+        at, read = bucket_last(bucket_of(floor) - 1), 0
         while at < through:
             pages = list(contiguous(self.log.read(ledger, at).pages, at))
             if not pages:
@@ -130,5 +134,9 @@ class PlanRetention:
             for page in pages:
                 if page.first > through:
                     return
+                if read == self.most_pages:
+                    self.cut.append(ledger.name)
+                    return
+                read += 1
                 yield page
             at = pages[-1].end

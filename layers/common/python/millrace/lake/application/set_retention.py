@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from millrace.lake.domain.retention import WHOLE
-from millrace.lake.domain.retention_rules import Rule, Scope, check_change, check_scope
+from millrace.lake.domain.retention_rules import CONTRACTS, Rule, Scope, check_change, check_scope
 from millrace.lake.ports.retention import Policies
 from millrace.ledger.application.heads import Heads, newest
 from millrace.ledger.domain.access import OPERATOR, PARTITION_OF, Identity
@@ -24,7 +24,7 @@ class SetRetention:
     heads: Heads
 
     def __call__(self, identity: Identity, contract: str, text: str, body: Any) -> dict[str, Any]:
-        scope = self._reached(identity, contract, text)
+        scope = self.reached(identity, contract, text)
         change = check_change(body)
         if change.partition != WHOLE and contract not in INDEXED:
             raise BadRequest("Ledgers of this contract have no partitions; leave it out.", field="partition")
@@ -39,13 +39,40 @@ class SetRetention:
 
     def read(self, identity: Identity, contract: str, text: str) -> dict[str, Any]:
         """Of a project, the rules of the partitions that the bearer reaches."""
-        return self._shown(identity, self._reached(identity, contract, text))
+        return self._shown(identity, self.reached(identity, contract, text))
+
+    def list(self, identity: Identity, contract: str | None, after: str, limit: int) -> dict[str, Any]:
+        """The tenant's rules that the bearer reaches, one for each scope and partition. A page may be short."""
+        identity.require(OPERATOR)
+        if contract is not None and contract not in CONTRACTS:
+            raise BadRequest(f"contract is one of {', '.join(CONTRACTS)}.", field="contract")
+        page = self.policies.page(identity.tenant, contract, after, limit)
+        shown = [
+            {
+                "contract": scope.contract,
+                "scope": scope.text,
+                "partition": None if partition == WHOLE else partition,
+                **_rule_json(rule),
+            }
+            for scope, partition, rule in page.rules
+            if not rule.is_empty and self._may_see(identity, scope, partition)
+        ]
+        return {"policies": shown, "next_after": page.after}
+
+    def _may_see(self, identity: Identity, scope: Scope, partition: str) -> bool:
+        """As `read` decides it."""
+        try:
+            self.reached(identity, scope.contract, scope.text)
+        except Forbidden:
+            return False
+        return partition == WHOLE or identity.reaches(partition)
 
     def _shown(self, identity: Identity, scope: Scope) -> dict[str, Any]:
         rules = self.policies.get(scope)
         return policy_json(scope, {name: rules[name] for name in rules if name == WHOLE or identity.reaches(name)})
 
-    def _reached(self, identity: Identity, contract: str, text: str) -> Scope:
+    def reached(self, identity: Identity, contract: str, text: str) -> Scope:
+        """Raises `Forbidden` if the bearer may not say or read what holds for this scope."""
         identity.require(OPERATOR)
         scope = check_scope(identity.tenant, contract, text)
         if contract == "sync":

@@ -13,6 +13,8 @@ POINTER = ROOT + "pointer.json"
 REGISTRY = ROOT + "registry.json"
 EVENTS, KEYS, TRANSCRIPTS, STATISTICS = "events", "keys", "transcripts", "statistics"
 QUARANTINE, PROCESSED, PRUNED = "quarantine", "processed", "pruned"
+PUBLISHED = (EVENTS, TRANSCRIPTS, STATISTICS)
+"""The tables that are for readers; the others are the jobs' own."""
 FAN_IN = 8
 """Segments of a tier that are folded into one; tiers are powers of it, in rows."""
 

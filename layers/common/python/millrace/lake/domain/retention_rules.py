@@ -25,6 +25,8 @@ MAX_SCOPE_BYTES = 512
 MAX_STORED_SCOPE_BYTES = 600
 """As part of a key, where `#` and `%` take three bytes: there is room for this and for the longest partition."""
 DAY_MS = 86_400_000
+KEY_PARTS = 3
+"""Of a rule: contract, scope and partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +163,12 @@ def _joined(found: Sequence[tuple[Scope, Rule]]) -> Rule:
     days = next((rule.max_age_days for _, rule in found if rule.max_age_days is not None), None)
     events = next((rule.max_events for _, rule in found if rule.max_events is not None), None)
     return Rule(advance_to, days, events)
+
+
+def check_after(after: str, prefix: str) -> None:
+    """`BadRequest` if no page of rules whose keys begin so can end there."""
+    if after and not (after.startswith(prefix) and after.count("#") == KEY_PARTS - 1):
+        raise BadRequest("after must be the next_after of an earlier page.", field="after")
 
 
 def _same_contract(one: Scope, other: Scope) -> bool:

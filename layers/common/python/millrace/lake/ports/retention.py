@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from millrace.lake.domain.retention_rules import Change, Rule, Rules, Scope
 from millrace.ledger.domain.names import Ledger
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyPage:
+    """Rules by scope and partition; `after` is where the next page begins, None at the end."""
+
+    rules: Sequence[tuple[Scope, str, Rule]]
+    after: str | None
 
 
 class Policies(Protocol):
@@ -15,6 +24,10 @@ class Policies(Protocol):
 
     def change(self, scope: Scope, change: Change) -> bool:
         """Apply the change as a whole; False, changing nothing, if its watermark is below the stored one."""
+
+    def page(self, tenant: str, contract: str | None, after: str, limit: int) -> PolicyPage:
+        """Some rules of a tenant, or of one contract's scopes, in order of contract, scope and partition. Raises
+        `BadRequest` if `after` is no end of a page. The cost follows what is returned."""
 
     def of_tenant(self, tenant: str) -> Rules:
         """Every rule of a tenant, strongly consistent."""

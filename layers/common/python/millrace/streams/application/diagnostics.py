@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from millrace.ledger.application.audit import AuditLedger
 from millrace.ledger.domain.access import OPERATOR, Identity
 from millrace.ledger.domain.errors import Forbidden
 from millrace.ledger.domain.naming import name_problem
-from millrace.streams.application.audit import AuditLedger
 from millrace.streams.application.runtime_access import require_runtime
 from millrace.streams.domain.envelope import check_name
 from millrace.streams.domain.errors import Absent, GrantEnded

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from millrace.ledger.application.audit import AuditLedger
 from millrace.ledger.domain.access import CONSUMER, PRODUCER, Identity, runtime_partition
-from millrace.streams.application.audit import AuditLedger
 from millrace.streams.domain.envelope import check_id, check_new
 from millrace.streams.domain.errors import InvalidState
 from millrace.streams.domain.negotiate import Negotiated, negotiate

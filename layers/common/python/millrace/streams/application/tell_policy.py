@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from millrace.ledger.application.audit import AuditLedger, audit_ledger
 from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.names import join_key
 from millrace.streams.application.announce import Announce, Content
-from millrace.streams.application.audit import AuditLedger, audit_ledger
 from millrace.streams.domain.privacy import Policy
 from millrace.streams.ports import Announcement, VersionedRow
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from millrace.ledger.application.audit import AuditFilter
 from millrace.ledger.domain.errors import BadRequest, MillraceError
 from millrace.runtime.http import Request, Response, retry_headers, to_json
 from millrace.runtime.requests import flag_of, whole
 from millrace.streams.domain.errors import as_sdk_error
 
 if TYPE_CHECKING:
-    from millrace.streams.application.audit import AuditLedger
+    from millrace.ledger.application.audit import AuditLedger
     from millrace.streams.application.diagnostics import Diagnostics
     from millrace.streams.application.markers import ManageMarkers
     from millrace.streams.application.poll import Poll
@@ -115,9 +116,19 @@ def read_raw(diagnostics: Diagnostics, request: Request) -> Response:
 
 def read_audit(audit: AuditLedger, request: Request) -> Response:
     identity = request.identity()
-    request.only_query("after", "max")
-    after, limit = _number(request, "after", 0), _number(request, "max", 1, 500)
-    return Response(to_json(audit.read(identity, after or 0, limit or 100)))
+    request.only_query("after", "before", "order", "max", "action", "client", "since_ms")
+    limit = _number(request, "max", 1, 500) or 100
+    wanted = AuditFilter(
+        request.query("action") or "", request.query("client") or "", _number(request, "since_ms", 0) or 0
+    )
+    order = request.query("order") or "oldest"
+    if order not in ("oldest", "newest"):
+        raise BadRequest("order must be oldest or newest.", field="order")
+    if request.query("before" if order == "oldest" else "after") is not None:
+        raise BadRequest("Give after with the order oldest, before with the order newest.", field="order")
+    if order == "newest":
+        return Response(to_json(audit.newest_first(identity, _number(request, "before", 1), limit, wanted)))
+    return Response(to_json(audit.read(identity, _number(request, "after", 0) or 0, limit, wanted)))
 
 
 def _number(request: Request, name: str, low: int, high: int = MAX_NUMBER) -> int | None:

@@ -129,6 +129,9 @@ class DynamoTargetStates:
     def pace(self, target_id: str, *, quick: bool) -> None:
         self._update(target_id, "SET q = :q", {":q": {"BOOL": quick}})
 
+    def hand_over(self, target_id: str, next_send_ms: int) -> None:
+        self._update(target_id, "SET ns = :n", {":n": {"N": str(next_send_ms)}})
+
     def _update(self, target_id: str, expression: str, values: dict[str, Any]) -> None:
         """Only what it is about: an operator and a drain may write at once."""
         tenant, id_ = split_key(target_id)
@@ -159,4 +162,5 @@ def _state(item: Any) -> TargetState:
         circuit = Circuit(**json.loads(stored["c"]["S"])) if "c" in stored else Circuit()
         blocked_ms = int(stored.get("bm", {"N": "0"})["N"])
         quick = bool(stored.get("q", {"BOOL": False})["BOOL"])
-        return TargetState(circuit, texts["w"], texts["b"], texts["bd"], blocked_ms, quick)
+        next_send_ms = int(stored.get("ns", {"N": "0"})["N"])
+        return TargetState(circuit, texts["w"], texts["b"], texts["bd"], blocked_ms, quick, next_send_ms)

@@ -14,7 +14,7 @@ from millrace.delivery.application.find_event import FindEvent
 from millrace.delivery.domain.rows import Row, changes
 from millrace.delivery.domain.states import Delivery, Status
 from millrace.delivery.ports.deliveries import START, Found, Place
-from millrace.delivery.ports.targets import Listed
+from millrace.delivery.ports.targets import Counted, Listed
 from millrace.ledger.domain.errors import BadRequest
 
 LAST = "~"
@@ -32,7 +32,7 @@ class DynamoDeliveries:
 
     def find(self, target_id: str, status: Status | None, after: Place = START, limit: int = 100) -> Sequence[Found]:
         found: list[Found] = []
-        rows = self._rows(target_id, status, "")
+        rows = self.rows_in(target_id, status, "")
         if status in (Status.PENDING, Status.REJECTED):
             # Their pointers are in order of time.
             rows = iter(sorted(rows, key=lambda one: (one[1], one[2].run.first)))
@@ -44,10 +44,10 @@ class DynamoDeliveries:
         return found
 
     def page(self, target_id: str, status: Status | None, after: str, limit: int) -> Listed:
-        begun, position = _place(after)
+        begun, position = place_in(after)
         found: list[Found] = []
         last = begun
-        for read, (sort, ledger, row) in enumerate(self._rows(target_id, status, begun)):
+        for read, (sort, ledger, row) in enumerate(self.rows_in(target_id, status, begun)):
             first = max(row.run.first, position + 1) if sort == begun else row.run.first
             if status in (None, row.run.delivery.status):
                 for at, event_id, kind in self.ledger.events.named(ledger, first, row.run.last):
@@ -65,6 +65,16 @@ class DynamoDeliveries:
             for _, _, row in self._pointed(target_id, kind, ""):
                 counts[row.run.delivery.status] += row.run.last - row.run.first + 1
         return counts
+
+    def count_some(self, target_id: str, most_runs: int) -> Counted:
+        counts: Counter[Status] = Counter()
+        rows = (row for kind in (keys.TRANSIENT, keys.WAITING, keys.TERMINAL) for row in self._kind(target_id, kind))
+        for row in islice(rows, most_runs):
+            counts[row.run.delivery.status] += row.run.last - row.run.first + 1
+        return Counted(counts, complete=next(rows, None) is None)
+
+    def _kind(self, target_id: str, kind: str) -> Iterator[Row]:
+        return (row for _, _, row in self._pointed(target_id, kind, ""))
 
     def at(self, target_id: str, ledger: str, position: int) -> Delivery | None:
         row = self._holding(target_id, ledger, position)
@@ -97,7 +107,8 @@ class DynamoDeliveries:
     def _holding(self, target_id: str, ledger: str, position: int) -> Row | None:
         return next(iter(self.ledger.runs.overlapping(target_id, ledger, position, position)), None)
 
-    def _rows(self, target_id: str, status: Status | None, begun: str) -> Iterator[tuple[str, str, Row]]:
+    def rows_in(self, target_id: str, status: Status | None, begun: str) -> Iterator[tuple[str, str, Row]]:
+        """Runs in this status from a place on, each with its place and its ledger."""
         if status is not None and status in keys.POINTER_OF:
             return self._pointed(target_id, keys.POINTER_OF[status], begun)
         return self._all(target_id, begun)
@@ -115,21 +126,22 @@ class DynamoDeliveries:
                 yield pointer.sort, pointer.ledger, row
 
 
-def _place(after: str) -> tuple[str, int]:
+def place_in(after: str) -> tuple[str, int]:
+    """Where a page ended: a run's place, and a position in it."""
     if not after:
         return "", 0
     sort, _, position = after.rpartition(keys.END)
     if not sort or len(sort.encode()) > MOST_SORT_BYTES or not (position.isascii() and position.isdigit()):
-        raise _no_place()
+        raise _noplace_in()
     return sort, int(position[:20])
 
 
 def _from(begun: str, first: str) -> str:
     """Where to go on; what is no key of this listing leads nowhere."""
     if begun and not first <= begun <= (LAST if first == " " else first + LAST):
-        raise _no_place()
+        raise _noplace_in()
     return begun or first
 
 
-def _no_place() -> BadRequest:
+def _noplace_in() -> BadRequest:
     return BadRequest("after must be the next_after of an earlier page.", field="after")

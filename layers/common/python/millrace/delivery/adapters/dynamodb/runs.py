@@ -18,7 +18,7 @@ from botocore.exceptions import ClientError
 from millrace.delivery.adapters.dynamodb import keys
 from millrace.delivery.domain.ranges import Range
 from millrace.delivery.domain.rows import Cut, Row, apart, delivered_within, is_open
-from millrace.delivery.domain.states import Delivery, Status
+from millrace.delivery.domain.states import Attempt, Delivery, Status
 from millrace.ledger.adapters.aws_errors import applied, translated
 from millrace.ledger.adapters.dynamodb.batch import GET_KEYS, get_all
 from millrace.ledger.adapters.dynamodb.readable import reading
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 ABANDONED_MS = 600_000
 """A pointer whose row is not there after so long was left by a process that died."""
+NONE = {"S": "[]"}
 AT_ONCE = 90
 """Rows in one transaction, which takes 100."""
 
@@ -215,7 +216,8 @@ class Runs:
 def row_of(item: Any) -> Row:
     with reading("deliveries", item["s"]["S"]):
         status, attempts, first_ms, last_ms, next_ms, error = json.loads(item["d"]["S"])
-        delivery = Delivery(Status(status), attempts, first_ms, last_ms, next_ms, error)
+        earlier = tuple(Attempt(ms, Status(was), why) for ms, was, why in json.loads(item.get("h", NONE)["S"]))
+        delivery = Delivery(Status(status), attempts, first_ms, last_ms, next_ms, error, earlier)
         last = int(item["s"]["S"].rpartition(keys.END)[2])
         return Row(Range(int(item["f"]["N"]), last, delivery), int(item["n"]["N"]))
 
@@ -223,11 +225,13 @@ def row_of(item: Any) -> Row:
 def _item(target: str, ledger: str, row: Row) -> dict[str, Any]:
     one = row.run.delivery
     stored = [one.status.value, one.attempts, one.first_ms, one.last_ms, one.next_ms, one.error]
+    earlier = [[attempt.at_ms, attempt.status.value, attempt.error] for attempt in one.earlier]
     return {
         **keys.key(keys.rows(target), keys.row(ledger, row.run.last)),
         "f": {"N": str(row.run.first)},
         "n": {"N": str(row.version)},
         "d": {"S": json.dumps(stored, ensure_ascii=False, separators=(",", ":"))},
+        **({"h": {"S": json.dumps(earlier, ensure_ascii=False, separators=(",", ":"))}} if earlier else {}),
     }
 
 

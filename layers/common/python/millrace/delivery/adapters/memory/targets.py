@@ -21,7 +21,7 @@ class MemoryTargets:
 
     def fare(self, target_id: str, circuit: Circuit, detail: str) -> None:
         before = self.get(target_id)
-        self.states[target_id] = TargetState(circuit, before.paused_why, blocked_detail=detail, quick=before.quick)
+        self.states[target_id] = replace(before, circuit=circuit, blocked="", blocked_detail=detail, blocked_ms=0)
 
     def block(self, target_id: str, reason: Blocked, detail: str, now_ms: int) -> None:
         noted = replace(self.get(target_id), blocked=reason.value, blocked_detail=detail, blocked_ms=now_ms)
@@ -32,6 +32,9 @@ class MemoryTargets:
 
     def pace(self, target_id: str, *, quick: bool) -> None:
         self.states[target_id] = replace(self.get(target_id), quick=quick)
+
+    def hand_over(self, target_id: str, next_send_ms: int) -> None:
+        self.states[target_id] = replace(self.get(target_id), next_send_ms=next_send_ms)
 
 
 @dataclass(slots=True)

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 
-from millrace.lake.domain.retention_rules import Change, Rule, Rules, Scope
+from millrace.lake.domain.retention_rules import Change, Rule, Rules, Scope, check_after
+from millrace.lake.ports.retention import PolicyPage
+from millrace.ledger.domain.names import join_key
 
 NAMES = ("advance_to", "max_age_days", "max_events")
 
@@ -29,6 +31,18 @@ class MemoryPolicies:
             given = {name: getattr(change, name) for name in NAMES if getattr(change, name) is not None}
             self.rules[scope, change.partition] = Rule(**{**kept, **given})
             return True
+
+    def page(self, tenant: str, contract: str | None, after: str, limit: int) -> PolicyPage:
+        with self.lock:
+            mine = [
+                (join_key(scope.contract, scope.text, partition), scope, partition, rule)
+                for (scope, partition), rule in self.rules.items()
+                if scope.tenant == tenant and contract in (None, scope.contract)
+            ]
+        found = sorted(mine, key=lambda one: one[0])
+        check_after(after, "" if contract is None else join_key(contract, ""))
+        rest = [one for one in found if one[0] > after]
+        return PolicyPage([one[1:] for one in rest[:limit]], rest[limit - 1][0] if len(rest) > limit else None)
 
     def of_tenant(self, tenant: str) -> Rules:
         with self.lock:

@@ -27,8 +27,11 @@ class DynamoState:
     table: str
 
     def register(self, ledger: Ledger) -> None:
-        shard = zlib.crc32(ledger.name.encode()) % SHARDS
-        item = {"p": {"S": registry_key(shard)}, "s": {"S": ledger.name}, "d": {"S": ledger.dedupe_scope}}
+        item = {
+            "p": {"S": registry_key(shard_of(ledger.name))},
+            "s": {"S": ledger.name},
+            "d": {"S": ledger.dedupe_scope},
+        }
         with translated():
             self.client.put_item(TableName=self.table, Item=item)
 
@@ -106,6 +109,11 @@ def _registered(item: Any) -> Ledger:
     """Its name is all that consumers need: a row without the rest hides no ledger, and no neighbour of one."""
     scope = item.get("d")
     return Ledger(item["s"]["S"], scope["S"] if isinstance(scope, dict) and "S" in scope else "")
+
+
+def shard_of(name: str) -> int:
+    """In which shard of the registry a ledger is."""
+    return zlib.crc32(name.encode()) % SHARDS
 
 
 def registry_key(shard: int) -> str:
