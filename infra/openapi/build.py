@@ -20,6 +20,8 @@ from infra.openapi import (
     markers,
     markers_models,
     models,
+    overview,
+    overview_models,
     realtime,
     realtime_models,
     retention,
@@ -46,6 +48,7 @@ MODELS = (
     *catalog_models.MODELS,
     *retention_models.MODELS,
     *ledgers_models.MODELS,
+    *overview_models.MODELS,
 )
 DESCRIPTION = """\
 A serverless event hub. Events are committed **exactly once** into an ordered, gapless ledger and read back from any \
@@ -88,6 +91,7 @@ def document() -> dict[str, Any]:
             **catalog.paths(),
             **retention.paths(),
             **ledgers.paths(),
+            **overview.paths(),
             "/health": {"get": _open("health", "Whether the hub answers", JSON, ref("Health"))},
             "/openapi.json": {"get": _open("openapi", "This document", JSON, {"type": "object"})},
             "/docs": {"get": _open("docs", "This document as a page", "text/html", {"type": "string"})},

@@ -43,6 +43,7 @@ OWN_NEGOTIATION: Answer = (200, {"events": [ANY], "next_after": 1})
 NO_LEDGER: Answer = (404, {"message": "There is no such ledger."})
 NO_EVENT: Answer = (404, {"message": "There is no such event in this ledger."})
 NO_LEDGERS: Answer = (200, {"ledgers": []})
+SMALL: Answer = (200, {"targets": {"well": 0, "paused": 0, "blocked": 0}})
 NO_TARGET: Answer = (404, {"message": "There is no such target."})
 
 
@@ -188,6 +189,11 @@ DOORS = (
     Door(sample("ledger_get"), OPERATE, NO_LEDGER, "catalog:orders"),
     Door(sample("ledger_events"), OPERATE, NO_LEDGER, "catalog:orders"),
     Door(sample("ledger_event"), OPERATE, NO_EVENT, "orders", project=True, unreached=NO_EVENT),
+    Door(
+        sample("overview"), OPERATE, (200, {"looked_at": ANY, "connections": 0, "problems": []}), "*", unreached=SMALL
+    ),
+    Door(sample("connection_list"), OPERATE, (200, {"connections": []}), project=True),
+    Door(sample("degraded_list"), OPERATE, (200, {"degraded": [], "gaps": []}), "runtime:rt-1"),
     Door(retained("retention_set"), OPERATE, (200, {"max_age_days": 90}), "*", project=True, turn=CREATES),
     Door(retained("retention_read"), OPERATE, (200, {"max_age_days": None}), project=True),
     Door(sample("retention_list"), OPERATE, (200, {"policies": []}), "*", unreached=(200, {"policies": []})),

@@ -252,6 +252,17 @@ def test_ledgers_and_events_are_shown_to_operators() -> None:
     assert (found["event"]["id"], found["event"]["position"], found["deliveries"]) == ("order-17-paid", 1, [])
 
 
+def test_operators_see_how_the_hub_stands() -> None:
+    invoke("submit", sample("submit"))
+    shown = json.loads(invoke("operate", sample("overview"))["body"])
+    assert (shown["looked_at"], shown["more"], shown["connections"]) == (1, False, 0)
+    assert shown["stages"]["fan_out"]["ledgers_behind"] == 1
+    assert [one["events"] for one in shown["events_per_minute"]["minutes"]] == [1]
+    listed = json.loads(invoke("operate", sample("connection_list"))["body"])
+    assert listed == {"connections": [], "next": None}
+    assert json.loads(invoke("operate", sample("degraded_list"))["body"]) == {"degraded": [], "gaps": [], "next": None}
+
+
 @pytest.mark.parametrize(
     ("parameters", "field"),
     [

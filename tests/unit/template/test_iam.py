@@ -147,6 +147,7 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "LogTable.Arn": dynamodb("Query"),
         "StateTable.Arn": dynamodb("Query"),
         "DeliveryTable.Arn": dynamodb("Query", "BatchGetItem"),
+        "ConnectionsTable.Arn": dynamodb("Query"),
         "TokenSecret.Id": READ_SECRET,
     },
     "MetaFunction": {"MetaLogs.Arn": WRITE_LOGS},

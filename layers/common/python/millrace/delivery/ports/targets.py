@@ -138,8 +138,9 @@ class Listing(Protocol):
     def counts(self, target_id: str) -> Mapping[Status, int]:
         """How many deliveries are not done, by status."""
 
-    def count_some(self, target_id: str, most_runs: int) -> Counted:
-        """The same, of no more than so many runs of equal deliveries: that bounds what it costs."""
+    def count_some(self, target_id: str, most_runs: int, status: Status | None = None) -> Counted:
+        """The same, of no more than so many runs of equal deliveries: that bounds what it costs. With a status, at
+        least those in it are counted."""
 
     def get(self, target_id: str, event_id: str) -> Found | None:
         """The delivery of one event, if it was attempted."""

@@ -47,6 +47,8 @@ class Runs:
     client: DynamoDBClient
     table: str
     together: Together
+    sweeps: bool = True
+    """Whether it removes pointers that a dead process left; who may only read does not."""
 
     def overlapping(self, target: str, ledger: str, low: int, high: int) -> list[Row]:
         """Rows with a position in `low`..`high`, in order."""
@@ -176,7 +178,7 @@ class Runs:
                 found.setdefault((one.ledger, one.last), (one, row))
             elif one.made_ms < now_ms - ABANDONED_MS:
                 lost.append(one.sort)
-        self.remove(keys.pointers(target), lost)
+        self.remove(keys.pointers(target), lost if self.sweeps else [])
         return list(found.values())
 
     def items(self, asked: dict[str, Any], limit: int | None = None) -> Iterator[Any]:
