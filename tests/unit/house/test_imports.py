@@ -28,8 +28,8 @@ HOUSE = next(
 ROOMS = [row.partition(":")[0] for row in HOUSE["neighbours"]]
 FLOORS = HOUSE["floors"]
 STRANGERS = {"realtime": "millrace.streams.domain.gap"}
-KNOWS_EVERY_ROOM = "operators"
 """For rooms that may use the transcripts: one that they do not know."""
+KNOWS_EVERY_ROOM = "operators"
 
 
 class Planted(NamedTuple):

@@ -179,6 +179,7 @@ DOORS = (
     Door(query("target_list", counts="true"), OPERATE, (200, {"targets": []}), "*", unreached=(200, {"targets": []})),
     Door(sample("delivery_attempts"), OPERATE, NO_TARGET, "*"),
     Door(sample("target_retry"), OPERATE, NO_TARGET, "*"),
+    Door(sample("target_replay"), OPERATE, NO_TARGET, "*"),
     Door(sample("target_pause"), OPERATE, NO_TARGET, "*"),
     Door(sample("target_resume"), OPERATE, NO_TARGET, "*"),
     Door(sample("delivery_status"), OPERATE, (200, NOTHING_DELIVERED), "*", unreached=(200, {"delivery_targets": []})),

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from millrace.delivery.domain.bulk import WantedDeliveries
 from millrace.delivery.domain.hub_targets import HubTarget
+from millrace.delivery.domain.replay import WantedRange
 from millrace.delivery.domain.states import Delivery, Status
 from millrace.delivery.domain.targets import Target, TargetState
 from millrace.delivery.ports.deliveries import Found
@@ -162,6 +163,22 @@ class ManyDeliveries(Protocol):
     def retry(self, target_id: str, wanted: WantedDeliveries, after: str, now_ms: int, *, dry_run: bool) -> RetriedSome:
         """Make due at once what is wanted, beginning after `after`. The work of one call is bounded; what changed
         since it was read is left alone. A call that is repeated, or dies anywhere, changes nothing twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedSome:
+    """What one step of a replay found and changed; `following` is where the next begins, None at the end."""
+
+    matched: int
+    replayed: int
+    delivered_before: int
+    following: int | None
+
+
+class Replays(Protocol):
+    def replay(self, target: Target, ledger: str, wanted: WantedRange, now_ms: int, *, dry_run: bool) -> ReplayedSome:
+        """Make due at once what is wanted of the events that the target has passed, delivered or not. That they were
+        delivered stays known. The work of one call is bounded; what changed since it was read is left alone."""
 
 
 class ClaimLookup(Protocol):
