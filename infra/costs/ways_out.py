@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from infra.costs import ways_in
 from infra.costs.counted import hub, measured
-from infra.costs.held import ARCHIVE_OBJECT, FAN_OUT_RINGS, FULL_CORE, MINUTES_A_MONTH, QUEUE_CALL, TARGET
+from infra.costs.held import ARCHIVE_OBJECT, FAN_OUT_RINGS, FULL_CORE, MINUTES_A_MONTH, NOTE, QUEUE_CALL, TARGET
 from infra.costs.lines import Bill, BillLine, Call, one, units
 from infra.costs.prices import (
     CONNECTION_MINUTE,
@@ -14,6 +14,7 @@ from infra.costs.prices import (
     QUEUE_REQUEST,
     SOCKET_MESSAGE,
 )
+from millrace.ledger.domain.recency import WINDOW_MS
 
 PAGE = 1_000
 """Events of a sync page."""
@@ -53,6 +54,12 @@ def index(pages: int, events: int) -> Bill:
     return Bill(
         f"index, {name}", [rings, *call.lines(), *units(row["write units per event"], row["read units per event"])]
     )
+
+
+def noted(events: int) -> Bill:
+    """By the fan-out, as a rule."""
+    spent = units(NOTE.writes / events, NOTE.reads / events)
+    return Bill(f"a note that the ledger has grown, once in {WINDOW_MS // 60_000} minutes", list(spent))
 
 
 def archive_window() -> int:
@@ -123,7 +130,8 @@ def lonely() -> Bill:
         round_trips=alone["round trips per commit"],
         cpu_us=measured("cpu", "submit", payload="realistic", batch=1)["submit and pack"],
     )
-    return submitted.and_also("one lonely event a second", fan_out(1), index(1, 1), archive(archive_window()))
+    after = (fan_out(1), noted(WINDOW_MS // 1_000), index(1, 1), archive(archive_window()))
+    return submitted.and_also("one lonely event a second", *after)
 
 
 def visit() -> Bill:

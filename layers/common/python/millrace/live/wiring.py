@@ -151,7 +151,7 @@ def broadcast(may_go_on: Callable[[], bool]) -> Broadcast:
 
     return Broadcast(
         core.log(),
-        core.state(),
+        core.noting_state(),
         subscriptions(),
         connections(),
         wire(),
