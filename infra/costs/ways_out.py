@@ -50,7 +50,7 @@ def index(pages: int, events: int) -> Bill:
     row = measured("costs", "index", pages=pages, events=events)
     call = Call(hub().memory("index"), row["calls"], events, _unpack_us(1))
     rings = one(QUEUE_REQUEST, "queue requests", events, OF_A_RING)
-    name = "each event rings" if events == 1 else f"{events:,} events at once"
+    name = "one event alone" if events == 1 else f"{events:,} events at once"
     return Bill(
         f"index, {name}", [rings, *call.lines(), *units(row["write units per event"], row["read units per event"])]
     )
@@ -105,6 +105,7 @@ def all_ways() -> list[Bill]:
         fan_out(25),
         post(),
         index(1, 1),
+        index(index_window(), index_window()),
         index(40, 1_000),
         archive(archive_window()),
         archive(PAGE),
@@ -130,8 +131,23 @@ def lonely() -> Bill:
         round_trips=alone["round trips per commit"],
         cpu_us=measured("cpu", "submit", payload="realistic", batch=1)["submit and pack"],
     )
-    after = (fan_out(1), noted(WINDOW_MS // 1_000), index(1, 1), archive(archive_window()))
-    return submitted.and_also("one lonely event a second", *after)
+    return submitted.and_also("one lonely event a second", *after_lonely())
+
+
+def index_window() -> int:
+    """For so many seconds rings for the index are gathered."""
+    return int(hub().template["Parameters"]["IndexDelay"]["Default"])
+
+
+def after_lonely() -> list[Bill]:
+    """What follows the submit of one event a second, but no more often than it has to."""
+    window = index_window()
+    return [
+        fan_out(1),
+        noted(WINDOW_MS // 1_000),
+        index(window, window),
+        archive(archive_window()),
+    ]
 
 
 def visit() -> Bill:

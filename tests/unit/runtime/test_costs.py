@@ -90,7 +90,7 @@ def test_that_a_ledger_has_grown_is_noted_once_in_a_window_by_whoever_is_first(
 ) -> None:
     now_ms = WINDOW_MS * 2_000_000
     monkeypatch.setattr(core, "now_ms", lambda: now_ms)
-    noted = []
+    noted: list[float] = []
     for consumer in ("fan_out", "archive", "fan_out", "archive"):
         event = sample("submit")
         event["body"] = event["body"].replace("order-17-paid", f"order-{len(noted)}")

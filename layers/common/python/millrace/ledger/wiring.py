@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from millrace.ledger.application.commit import Commit
     from millrace.ledger.application.heads import Heads
     from millrace.ledger.application.note_growth import NotingState
+    from millrace.ledger.application.ring_patiently import PatientDoorbell
     from millrace.ledger.application.sweep import Sweep
     from millrace.ledger.application.wait_in_line import WaitInLine
     from millrace.ledger.domain.names import Ledger
@@ -186,6 +187,20 @@ def doorbell(queue: str = "INDEX_QUEUE_URL") -> Doorbell:
     return SqsDoorbell(sqs(), setting(queue))
 
 
+def index_delay_ms() -> int:
+    return 1_000 * int(setting("INDEX_DELAY", "0"))
+
+
+@cache
+def patient_doorbell() -> PatientDoorbell:
+    """For the index: a sync reads what it does not have yet from the log."""
+    from millrace.ledger.adapters.doorbell import SqsDoorbell
+    from millrace.ledger.application.ring_patiently import PatientDoorbell
+
+    later = SqsDoorbell(sqs(), setting("INDEX_QUEUE_URL"), index_delay_ms() // 1_000)
+    return PatientDoorbell(later=later, at_once=doorbell(), delay_ms=index_delay_ms(), clock=now_ms)
+
+
 def sweep(may_go_on: Callable[[], bool], also: Callable[[Sequence[Ledger]], int], asleep: int | None = None) -> Sweep:
     """Watches the indexer, and the fan-out and the archive for what they should have done long ago."""
     from millrace.ledger.application.sweep import ASLEEP_A_SWEEP, Sweep, Watch
@@ -193,7 +208,7 @@ def sweep(may_go_on: Callable[[], bool], also: Callable[[Sequence[Ledger]], int]
     from millrace.ledger.domain.names import INDEXED
 
     watches = (
-        Watch(INDEX_CONSUMER, doorbell(), contracts=INDEXED),
+        Watch(INDEX_CONSUMER, doorbell(), 2 * index_delay_ms(), contracts=INDEXED),
         Watch(FAN_OUT_CONSUMER, doorbell("WAKE_QUEUE_URL"), LATE_MS),
         Watch(ARCHIVE_CONSUMER, doorbell("ARCHIVE_QUEUE_URL"), UNARCHIVED_MS),
     )
