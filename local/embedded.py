@@ -19,6 +19,9 @@ from local.stack import ROOT, STACK_NAME, Stack
 
 HEALTHY_SECONDS = 60
 
+HURRIED = {"IndexDelay": "1"}
+"""Parameters with which a stack on one machine need not be waited for."""
+
 Keep = Literal["1", "new"]
 """Keep the data, and go on with what was kept before; or begin anew."""
 
@@ -39,7 +42,7 @@ def running_stack(
     save = saves.to_continue(home, port) if keep == "1" else None
     with emulator(home, port, save, keep=keep is not None) as emulated:
         where = cloud.at(emulated.endpoint_url)
-        outputs = deploy(where, ROOT / "template.yaml", STACK_NAME, parameters)
+        outputs = deploy(where, ROOT / "template.yaml", STACK_NAME, {**HURRIED, **(parameters or {})})
         running = Stack.of(where, STACK_NAME, outputs).run_by(os.getpid(), keeps_data=keep is not None)
         wait_until_healthy(running)
         if keep is not None:

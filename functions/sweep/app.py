@@ -10,18 +10,21 @@ from millrace.ledger import wiring as core
 from millrace.ledger.application.failures import Failures
 from millrace.runtime import observe
 
-RESERVE_MS = 20_000
-TARGETS_MS = 100_000
-"""Left for the targets; the next sweep starts elsewhere."""
+RESERVE_MS = 30_000
+"""Left for the ledgers that are looked at side by side; the next sweep goes on after them."""
 
 
-def handler(_event: Mapping[str, Any], context: Any) -> dict[str, int]:
-    def has_left(reserve_ms: int) -> bool:
-        return bool(context.get_remaining_time_in_millis() > reserve_ms)
+def handler(event: Mapping[str, Any], context: Any) -> dict[str, int]:
+    def may_go_on() -> bool:
+        return bool(context.get_remaining_time_in_millis() > RESERVE_MS)
 
     failures = Failures()
-    rings = core.sweep(lambda: has_left(TARGETS_MS))(failures)
-    wakes = wiring.sweep_targets(lambda: has_left(RESERVE_MS))(failures)
-    observe.logger().info("swept", rings=rings, wakes=wakes, failed=len(failures.found))
+    asleep = event.get("asleep")  # by hand, after an outage: look at more sleeping ledgers than usual
+    swept = core.sweep(may_go_on, wiring.sweep_targets()(failures), asleep if isinstance(asleep, int) else None)(
+        failures
+    )
+    observe.logger().info(
+        "swept", rings=swept.rings, wakes=swept.others, ledgers=len(swept.seen), failed=len(failures.found)
+    )
     observe.report(failures)
-    return {"rings": rings, "wakes": wakes}
+    return {"rings": swept.rings, "wakes": swept.others, "ledgers": len(swept.seen)}

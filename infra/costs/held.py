@@ -22,13 +22,15 @@ class Units:
 # Counted by tests/unit/runtime/test_costs.py, which runs the functions.
 
 IDLE_RUNS: Mapping[str, Units] = {
-    "sweep": Units(reads=17),
+    "sweep": Units(reads=27),
     "settle": Units(reads=8),
     "remind": Units(reads=1),
 }
 """A run of a scheduled function on a hub that has nothing to do."""
 FAN_OUT_RINGS = Units(reads=1, sends=1)
 """What a run adds to the benchmark's count: it looks for targets, and rings for the index."""
+NOTE = Units(writes=1)
+"""That a ledger has grown is noted by the first consumer that moves a cursor in a window of `WINDOW_MS`."""
 ARCHIVE_OBJECT = Units(reads=3, writes=3, puts=1)
 """An object of one ledger with one page."""
 LOG_BYTES: Mapping[str, int] = {"function": 500, "metrics": 300}

@@ -73,7 +73,7 @@ def _out() -> str:
 
 def _lonely() -> str:
     bill = ways_out.lonely()
-    parts = [ways_out.fan_out(1), ways_out.index(1, 1), ways_out.archive(ways_out.archive_window())]
+    parts = ways_out.after_lonely()
     own = bill.dollars - sum(part.dollars for part in parts)
     rows = [
         f"| HTTP submit, with what a writer loses to others now and then | {_million(own)} |",

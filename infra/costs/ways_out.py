@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from infra.costs import ways_in
 from infra.costs.counted import hub, measured
-from infra.costs.held import ARCHIVE_OBJECT, FAN_OUT_RINGS, FULL_CORE, MINUTES_A_MONTH, QUEUE_CALL, TARGET
+from infra.costs.held import ARCHIVE_OBJECT, FAN_OUT_RINGS, FULL_CORE, MINUTES_A_MONTH, NOTE, QUEUE_CALL, TARGET
 from infra.costs.lines import Bill, BillLine, Call, one, units
 from infra.costs.prices import (
     CONNECTION_MINUTE,
@@ -14,6 +14,7 @@ from infra.costs.prices import (
     QUEUE_REQUEST,
     SOCKET_MESSAGE,
 )
+from millrace.ledger.domain.recency import WINDOW_MS
 
 PAGE = 1_000
 """Events of a sync page."""
@@ -49,10 +50,16 @@ def index(pages: int, events: int) -> Bill:
     row = measured("costs", "index", pages=pages, events=events)
     call = Call(hub().memory("index"), row["calls"], events, _unpack_us(1))
     rings = one(QUEUE_REQUEST, "queue requests", events, OF_A_RING)
-    name = "each event rings" if events == 1 else f"{events:,} events at once"
+    name = "one event alone" if events == 1 else f"{events:,} events at once"
     return Bill(
         f"index, {name}", [rings, *call.lines(), *units(row["write units per event"], row["read units per event"])]
     )
+
+
+def noted(events: int) -> Bill:
+    """By the fan-out, as a rule."""
+    spent = units(NOTE.writes / events, NOTE.reads / events)
+    return Bill(f"a note that the ledger has grown, once in {WINDOW_MS // 60_000} minutes", list(spent))
 
 
 def archive_window() -> int:
@@ -98,6 +105,7 @@ def all_ways() -> list[Bill]:
         fan_out(25),
         post(),
         index(1, 1),
+        index(index_window(), index_window()),
         index(40, 1_000),
         archive(archive_window()),
         archive(PAGE),
@@ -123,7 +131,23 @@ def lonely() -> Bill:
         round_trips=alone["round trips per commit"],
         cpu_us=measured("cpu", "submit", payload="realistic", batch=1)["submit and pack"],
     )
-    return submitted.and_also("one lonely event a second", fan_out(1), index(1, 1), archive(archive_window()))
+    return submitted.and_also("one lonely event a second", *after_lonely())
+
+
+def index_window() -> int:
+    """For so many seconds rings for the index are gathered."""
+    return int(hub().template["Parameters"]["IndexDelay"]["Default"])
+
+
+def after_lonely() -> list[Bill]:
+    """What follows the submit of one event a second, but no more often than it has to."""
+    window = index_window()
+    return [
+        fan_out(1),
+        noted(WINDOW_MS // 1_000),
+        index(window, window),
+        archive(archive_window()),
+    ]
 
 
 def visit() -> Bill:

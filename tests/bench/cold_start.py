@@ -49,7 +49,7 @@ LISTED: Mapping[str, str] = {
     "socket": f"{LOGGER}\n{TOKENS}\n{LIVE}\nwiring.converse()\n{SECRET}",
     "fan_out": f"{LOGGER}\n{LIVE}\nwiring.fan_out(lambda: True, lambda ledgers: 0)",
     "index": f"{LOGGER}\n{SYNC}\nwiring.index_partitions(lambda: True)",
-    "sweep": f"{LOGGER}\n{CORE}\ncore.sweep(lambda: True)",
+    "sweep": f"{LOGGER}\n{CORE}\ncore.sweep(lambda: True, lambda ledgers: 0)",
     "publish": (f"{LOGGER}\nobserve._metrics()\n{TOKENS}\n{REALTIME}\nwiring.take_events()\n{SECRET}"),
     "replay": f"{LOGGER}\n{TOKENS}\n{REALTIME}\nwiring.transcripts()\nwiring.realtime_metrics()\n{SECRET}",
     "emit": f"{LOGGER}\nobserve._metrics()\n{TOKENS}\n{STREAMS}\nwiring.emit()\n{STREAM_SECRET}",

@@ -12,6 +12,8 @@ from tests.bench.rig import Rig, own_rig
 from tests.bench.scenarios import SCENARIOS, Measured, duplicate, fresh, old_head
 
 SIZES = (1, 25, 100)
+A_MINUTE = 60
+"""Events of a ledger with one a second that go into the index at once."""
 
 
 def run() -> Section:
@@ -30,8 +32,8 @@ def run() -> Section:
             )
             for kind in KINDS
         ]
-        index = [_index_row(rig, pages, per_page) for pages, per_page in ((1_000, 1), (40, 25), (1, 1))]
-        figures = held(rig)
+        index = [_index_row(rig, pages, per_page) for pages, per_page in ((1_000, 1), (40, 25), (A_MINUTE, 1), (1, 1))]
+        figures = [*held(rig), _index_figure(index)]
     return Section(
         [
             Table("commit", "Commit path (Claims and Log)", commits),
@@ -86,6 +88,11 @@ def _duplicate(measured: Measured) -> str:
     calls = measured.counts.calls
     claims, pages = calls["claims", "BatchGetItem"], calls["log", "Query"]
     return f"{measured.units:g} unit, {claims} claim read, {pages} page read"
+
+
+def _index_figure(rows: list[dict[str, Any]]) -> Figure:
+    (minute,) = (row for row in rows if row["events"] == A_MINUTE)
+    return at_most("index, one event a second: units per event", 0.3, minute["write units per event"])
 
 
 def _index_row(rig: Rig, pages: int, per_page: int) -> dict[str, Any]:

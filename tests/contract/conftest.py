@@ -12,11 +12,13 @@ from moto import mock_aws
 from millrace.ledger.adapters.dynamodb.claims import DynamoClaims
 from millrace.ledger.adapters.dynamodb.log import DynamoLog
 from millrace.ledger.adapters.dynamodb.room import DynamoBoard, DynamoRoom
+from millrace.ledger.adapters.dynamodb.rounds import DynamoRounds
 from millrace.ledger.adapters.dynamodb.state import DynamoState
 from millrace.ledger.adapters.memory import MemoryClaims, MemoryLog, MemoryState, in_turn
 from millrace.ledger.adapters.memory_room import MemoryBoard, MemoryRoom
+from millrace.ledger.adapters.memory_rounds import MemoryRounds
 from millrace.ledger.adapters.threads import Threads
-from millrace.ledger.ports import Board, Claims, Log, State, Together, WaitingRoom
+from millrace.ledger.ports import Board, Claims, Log, Rounds, State, Together, WaitingRoom
 from millrace.sync.adapters.dynamodb import DynamoIndex
 from millrace.sync.adapters.memory import MemoryIndex
 from millrace.sync.ports import PartitionIndex
@@ -36,6 +38,7 @@ class Adapters:
     together: Together
     room: WaitingRoom
     board: Board
+    rounds: Rounds
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,7 @@ def on_dynamodb(kind: str, endpoint: str | None, together: Together) -> Adapters
         together,
         DynamoRoom(selecting, tables.waiting, together),
         DynamoBoard(tables.client, tables.waiting),
+        DynamoRounds(tables.client, tables.state, tables.waiting),
     )
 
 
@@ -91,15 +95,17 @@ def batching(request: pytest.FixtureRequest) -> Iterator[Adapters]:
 
 def _adapters(request: pytest.FixtureRequest) -> Iterator[Adapters]:
     if request.param == "memory":
+        state = MemoryState()
         yield Adapters(
             "memory",
             MemoryClaims(),
             MemoryLog(),
-            MemoryState(),
+            state,
             MemoryIndex(),
             in_turn,
             MemoryRoom(),
             MemoryBoard(),
+            MemoryRounds(state),
         )
     elif request.param == "moto":
         with mock_aws():

@@ -143,8 +143,8 @@ class FaultyState:
     def marks(self, ledger: Ledger) -> Marks:
         return self.process.call(lambda: self.inner.marks(ledger))
 
-    def move_cursor(self, ledger: Ledger, consumer: str, expected: int, to: int) -> bool:
-        return self.process.call(lambda: self.inner.move_cursor(ledger, consumer, expected, to))
+    def move_cursor(self, ledger: Ledger, consumer: str, expected: int, to: int, noted: int = 0) -> bool:
+        return self.process.call(lambda: self.inner.move_cursor(ledger, consumer, expected, to, noted))
 
     def raise_floor(self, ledger: Ledger, to: int) -> None:
         self.process.call(lambda: self.inner.raise_floor(ledger, to))

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from millrace.ledger.adapters.memory import MemoryDoorbell
+from millrace.ledger.adapters.memory_rounds import MemoryRounds
 from millrace.ledger.application import commit as commit_module
 from millrace.ledger.application import heads as heads_module
 from millrace.ledger.application.commit import Outcome
@@ -279,7 +280,8 @@ class World:
         process = self._process()
         bell, failures = MemoryDoorbell(), Failures()
         log, state = FaultyLog(process, self.tables.log), FaultyState(process, self.tables.state)
-        Sweep(log, state, [Watch(INDEX_CONSUMER, bell)], process.together, self.scheduler.now, lambda: True)(failures)
+        rounds, watches = MemoryRounds(self.tables.state), [Watch(INDEX_CONSUMER, bell)]
+        Sweep(log, state, rounds, watches, process.together, self.scheduler.now, lambda: True)(failures)
         failures.raise_first()
         self.live.settle(self.ledgers)
         for ledger in bell.rung:

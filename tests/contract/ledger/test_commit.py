@@ -208,10 +208,12 @@ def test_a_sweep_rings_for_exactly_the_ledgers_that_are_behind(adapters: Adapter
     commit_one_by_one(adapters, 3)
     bell = MemoryDoorbell()
     watch = Watch(INDEX_CONSUMER, bell)
-    sweep = Sweep(adapters.log, adapters.state, [watch], adapters.together, lambda: 10**15, lambda: True)
-    assert sweep(Failures()) == 1
+    sweep = Sweep(
+        adapters.log, adapters.state, adapters.rounds, [watch], adapters.together, lambda: 10**15, lambda: True
+    )
+    assert sweep(Failures()).rings == 1
     IndexPartitions(adapters.log, adapters.state, adapters.index, lambda: True)(LEDGER)
-    assert sweep(Failures()) == 0
+    assert sweep(Failures()).rings == 0
     assert bell.rung == [LEDGER]
 
 
@@ -223,4 +225,5 @@ def test_a_sweep_minds_age_and_contract(adapters: Adapters) -> None:
         Watch(INDEX_CONSUMER, foreign, contracts=frozenset({"realtime"})),
     ]
     now = itertools.count(2_000).__next__
-    assert Sweep(adapters.log, adapters.state, watches, adapters.together, now, lambda: True)(Failures()) == 0
+    sweep = Sweep(adapters.log, adapters.state, adapters.rounds, watches, adapters.together, now, lambda: True)
+    assert sweep(Failures()).rings == 0

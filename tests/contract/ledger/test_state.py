@@ -72,3 +72,11 @@ def test_writing_a_row_again_changes_nothing(adapters: Adapters) -> None:
 def test_partitions_and_ledgers_with_telling_names_are_kept_apart(adapters: Adapters) -> None:
     adapters.index.write(Ledger.of("a", "b#c"), [row(1, 4, 2, partition="d")])
     assert not adapters.index.read(Ledger.of("a", "b"), "c#d", 0, 5).rows
+
+
+def test_a_window_in_which_a_ledger_was_noted_is_told_with_its_cursors(adapters: Adapters) -> None:
+    assert adapters.state.move_cursor(LEDGER, "index", 0, 5, 7)
+    assert adapters.state.move_cursor(LEDGER, "archive", 0, 3, 9)
+    assert adapters.state.move_cursor(LEDGER, "index", 5, 6)
+    assert not adapters.state.move_cursor(LEDGER, "archive", 0, 4, 11), "nothing is changed"
+    assert adapters.state.marks(LEDGER) == Marks({"index": 6, "archive": 3}, 1, 9)

@@ -21,6 +21,7 @@ from millrace.delivery.ports.targets import Kept, Wake
 from millrace.lake.application.archive_events import lane_of
 from millrace.ledger.adapters.doorbell import SqsDoorbell, rung_for
 from millrace.ledger.adapters.memory import MemoryDoorbell, MemoryLog, MemoryState, in_turn
+from millrace.ledger.adapters.memory_rounds import MemoryRounds
 from millrace.ledger.application.failures import Failures
 from millrace.ledger.application.sweep import Sweep, Watch
 from millrace.ledger.domain.names import Ledger
@@ -64,7 +65,8 @@ def test_a_sweep_rings_for_every_other_ledger() -> None:
     log, state, bell = PoisonedLog(), MemoryState(), MemoryDoorbell()
     grown(log, state, POISON, GOOD, OTHER)
     failures = Failures()
-    assert Sweep(log, state, [Watch("index", bell)], in_turn, lambda: 1, lambda: True)(failures) == 2
+    sweep = Sweep(log, state, MemoryRounds(state), [Watch("index", bell)], in_turn, lambda: 1, lambda: True)
+    assert sweep(failures).rings == 2
     assert {ledger.name for ledger in bell.rung} == {GOOD, OTHER}
     assert [(failure.step, failure.subject) for failure in failures.found] == [("sweep", POISON)]
     with pytest.raises(Poison):
@@ -81,7 +83,7 @@ def test_a_doorbell_that_breaks_keeps_no_other_consumer_waiting() -> None:
     grown(log, state, GOOD)
     failures = Failures()
     watches = [Watch("index", BrokenBell()), Watch("archive", bell)]
-    Sweep(log, state, watches, in_turn, lambda: 1, lambda: True)(failures)
+    Sweep(log, state, MemoryRounds(state), watches, in_turn, lambda: 1, lambda: True)(failures)
     assert [ledger.name for ledger in bell.rung] == [GOOD]
     assert [failure.subject for failure in failures.found] == ["index"]
 
@@ -140,8 +142,8 @@ def test_a_sweep_of_targets_reaches_every_other_tenant() -> None:
     lag = Lag(log, state, MemoryPositions(), in_turn, lambda: 10**6)
     failures = Failures()
     expect = ExpectDrain(MemoryDrains(), MemoryAgenda(), lambda: 10**6)
-    sweep = SweepTargets(lag, directory, expect, wakes, 0, lambda: 10**6, lambda: True)
-    assert sweep(failures) == 1
+    look = SweepTargets(lag, directory, expect, wakes, 0, lambda: 10**6)(failures)
+    assert look(list(state.ledgers())) == 1
     assert wakes.sent == [Wake("u", "a", (OTHER,))]
     assert [failure.subject for failure in failures.found] == ["t"]
 

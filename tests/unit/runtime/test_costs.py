@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from botocore.client import BaseClient
 
-from infra.costs.held import ARCHIVE_OBJECT, FAN_OUT_RINGS, IDLE_RUNS, LOG_BYTES, Units
+from infra.costs.held import ARCHIVE_OBJECT, FAN_OUT_RINGS, IDLE_RUNS, LOG_BYTES, NOTE, Units
+from millrace.ledger import wiring as core
+from millrace.ledger.domain.recency import WINDOW_MS
 from tests.unit.runtime.test_handlers import deployment, invoke, sample, written
 
 __all__ = ["written"]
@@ -55,8 +57,13 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[Calls]:
 
 @pytest.mark.parametrize("name", sorted(IDLE_RUNS))
 def test_a_scheduled_run_of_an_idle_hub_takes_the_units_that_the_costs_are_computed_with(
-    name: str, calls: Calls
+    name: str, calls: Calls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """At a window's beginning, when sweeps look into the one before too. A place that has moved is one write more."""
+    now_ms = WINDOW_MS * 2_000_000
+    monkeypatch.setattr(core, "now_ms", lambda: now_ms)
+    invoke(name, sample("sweep"))
+    calls.made.clear()
     invoke(name, sample("sweep"))
     assert calls.units() == IDLE_RUNS[name]
 
@@ -70,10 +77,34 @@ def test_a_run_of_the_fan_out_looks_for_targets_and_rings_once(calls: Calls) -> 
 
 
 def test_an_object_of_the_archive_takes_the_units_that_the_costs_are_computed_with(calls: Calls) -> None:
+    """The fan-out has noted that the ledger has grown."""
     invoke("submit", sample("submit"))
+    invoke("fan_out", sample("stream"))
     calls.made.clear()
     invoke("archive", sample("stream"))
     assert calls.units() == ARCHIVE_OBJECT
+
+
+def test_that_a_ledger_has_grown_is_noted_once_in_a_window_by_whoever_is_first(
+    calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_ms = WINDOW_MS * 2_000_000
+    monkeypatch.setattr(core, "now_ms", lambda: now_ms)
+    noted: list[float] = []
+    for consumer in ("fan_out", "archive", "fan_out", "archive"):
+        event = sample("submit")
+        event["body"] = event["body"].replace("order-17-paid", f"order-{len(noted)}")
+        invoke("submit", event)
+        calls.made.clear()
+        invoke(consumer, sample("stream"))
+        noted.append(calls.units(os.environ["WAITING_TABLE"]).writes)
+    assert noted == [NOTE.writes, 0, 0, 0]
+    now_ms += WINDOW_MS
+    calls.made.clear()
+    invoke("submit", sample("submit"))
+    assert calls.units(os.environ["WAITING_TABLE"]) == Units(), "nothing is noted by who commits"
+    invoke("archive", sample("stream"))
+    assert calls.units(os.environ["WAITING_TABLE"]).writes == 1
 
 
 def test_the_lines_of_a_submit_are_no_longer_than_the_costs_are_computed_with(

@@ -25,6 +25,7 @@ from millrace.delivery.application.wake_targets import RemindTargets, WakeTarget
 from millrace.delivery.domain.hub_targets import HubTarget
 from millrace.delivery.domain.sources import Source
 from millrace.ledger.adapters.memory import MemoryClaims, MemoryDoorbell, MemoryLog, MemoryState, in_turn
+from millrace.ledger.adapters.memory_rounds import MemoryRounds
 from millrace.ledger.application.commit import Commit
 from millrace.ledger.application.failures import Failures
 from millrace.ledger.application.heads import Heads
@@ -91,6 +92,10 @@ class Hub:
     wakes: MemoryWakes = field(default_factory=MemoryWakes)
     rows: MemoryRows = field(default_factory=MemoryRows)
     numbers: Iterator[int] = field(default_factory=itertools.count)
+    rounds: MemoryRounds = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rounds = MemoryRounds(self.state)
 
     def clock(self) -> int:
         return self.now
@@ -310,11 +315,13 @@ def test_a_sweep_killed_at_any_call_is_made_good_by_the_next() -> None:
     def sweep(hub: Hub, fate: Fate) -> tuple[int, int]:
         log, state = Mortal(hub.log, fate), Mortal(hub.state, fate)
         watches = [Watch("index", Mortal(hub.index_bell, fate)), Watch("fan_out", Mortal(hub.rest_bell, fate), 1_000)]
-        rings = Sweep(log, state, watches, in_turn, hub.clock, lambda: True)(Failures())
         lag = Lag(log, state, Mortal(MemoryPositions(), fate), in_turn, hub.clock)
         directory, wakes = Mortal(hub.directory, fate), Mortal(hub.wakes, fate)
         expect = ExpectDrain(Mortal(hub.drains, fate), Mortal(hub.agenda, fate), hub.clock)
-        return rings, SweepTargets(lag, directory, expect, wakes, 1_000, hub.clock, lambda: True)(Failures())
+        targets = SweepTargets(lag, directory, expect, wakes, 1_000, hub.clock)(Failures())
+        rounds = Mortal(hub.rounds, fate)
+        swept = Sweep(log, state, rounds, watches, in_turn, hub.clock, lambda: True, targets)(Failures())
+        return swept.rings, swept.others
 
     for where, hub in deaths(made, sweep):
         hub.index_bell.rung.clear()

@@ -285,7 +285,7 @@ def test_events_are_asked_for_by_position_or_by_time_but_not_both() -> None:
 
 def test_the_sweep_rings_for_what_is_behind() -> None:
     invoke("submit", sample("submit"))
-    assert invoke("sweep", sample("sweep")) == {"rings": 1, "wakes": 0}
+    assert invoke("sweep", sample("sweep")) == {"rings": 1, "wakes": 0, "ledgers": 1}
     assert rings("INDEX") == ["sync#default#demo"]
     assert rings("WAKE") == [], "it is not late yet"
 

@@ -170,6 +170,7 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "FanOutLogs.Arn": WRITE_LOGS,
         "WakeQueue.Arn": RECEIVE | SEND,
         "LogTable.Arn": dynamodb("Query"),
+        "WaitingTable.Arn": dynamodb("UpdateItem"),
         "StateTable.Arn": dynamodb("Query", "UpdateItem"),
         "ConnectionsTable.Arn": dynamodb("Query", "GetItem", "UpdateItem", "DeleteItem", "BatchWriteItem"),
         "POST @connections": TALK,
@@ -184,6 +185,7 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "ArchiveLogs.Arn": WRITE_LOGS,
         "ArchiveQueue.Arn": RECEIVE | SEND,
         "LogTable.Arn": dynamodb("Query"),
+        "WaitingTable.Arn": dynamodb("UpdateItem"),
         "StateTable.Arn": dynamodb("Query", "UpdateItem", "GetItem", "PutItem"),
         "LogTable.StreamArn": dynamodb("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"),
         "ArchiveBucket ledger/": {"s3:PutObject"},
@@ -193,6 +195,7 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "IndexLogs.Arn": WRITE_LOGS,
         "IndexQueue.Arn": RECEIVE | SEND,
         "LogTable.Arn": dynamodb("Query"),
+        "WaitingTable.Arn": dynamodb("UpdateItem"),
         "StateTable.Arn": dynamodb("Query", "UpdateItem"),
         "IndexTable.Arn": dynamodb("BatchWriteItem"),
     },
@@ -214,6 +217,7 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     "SweepFunction": {
         "SweepLogs.Arn": WRITE_LOGS,
         "LogTable.Arn": dynamodb("Query"),
+        "WaitingTable.Arn": dynamodb("UpdateItem", "Query"),
         "StateTable.Arn": dynamodb("Query"),
         "DeliveryTable.Arn": dynamodb("Query", "BatchGetItem", "PutItem", "UpdateItem", "GetItem"),
         "DeliverQueue.Arn": SEND,
@@ -428,8 +432,10 @@ def test_only_those_who_write_to_the_log_touch_claims_and_with_the_same_rights()
 
 
 def test_exactly_those_who_commit_wait_in_line() -> None:
-    assert {function for function, _ in granted_on("WaitingTable.Arn")} == WRITERS
-    for function in WRITERS:
+    noting = {f"{name}Function" for name in ("FanOut", "Index", "Archive", "Sweep")}
+    waiting = {function for function, action in granted_on("WaitingTable.Arn") if action == "dynamodb:BatchWriteItem"}
+    assert waiting == WRITERS == {function for function, _ in granted_on("WaitingTable.Arn")} - noting
+    for function in WRITERS | noting:
         assert environment(function)["WAITING_TABLE"] == {"Ref": "WaitingTable"}
 
 
@@ -475,6 +481,19 @@ def test_only_those_who_keep_and_serve_targets_read_their_secrets_and_change_the
         assert asking["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["drains#*", "agenda#*"]}}, (
             "it asks for drains, and changes nothing else of a target"
         )
+
+
+@pytest.mark.parametrize(
+    ("function", "sid", "keys"),
+    [(f"{name}Function", "NoteGrowth", ["grown#*"]) for name in ("FanOut", "Index", "Archive")]
+    + [("SweepFunction", "NoteGrowthAndPlaces", ["grown#*", "places"])],
+)
+def test_consumers_and_the_sweep_touch_no_request_that_waits(function: str, sid: str, keys: list[str]) -> None:
+    (noting,) = (
+        one for one in statements(role_of(function)) if one["Resource"] == {"Fn::GetAtt": ["WaitingTable", "Arn"]}
+    )
+    assert noting["Sid"] == sid
+    assert noting["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": keys}}
 
 
 @pytest.mark.parametrize("role", ["TargetsRole", "DeliverRole"])

@@ -252,7 +252,7 @@ def remind_targets(may_go_on: Callable[[], bool]) -> RemindTargets:
     )
 
 
-def sweep_targets(may_go_on: Callable[[], bool]) -> SweepTargets:
+def sweep_targets() -> SweepTargets:
     from millrace.delivery.application.lag import SweepTargets
 
     return SweepTargets(
@@ -262,7 +262,6 @@ def sweep_targets(may_go_on: Callable[[], bool]) -> SweepTargets:
         wakes=wakes(),
         late_ms=LATE_MS,
         clock=core.now_ms,
-        may_go_on=may_go_on,
     )
 
 

@@ -50,7 +50,7 @@ def archive_events(may_go_on: Callable[[], bool]) -> ArchiveEvents:
     from millrace.lake.application.archive_events import ArchiveEvents
 
     lanes = DynamoLanes(core.dynamodb(), setting("STATE_TABLE"))
-    return ArchiveEvents(core.log(), core.state(), lanes, objects(), core.together(), core.pause, may_go_on)
+    return ArchiveEvents(core.log(), core.noting_state(), lanes, objects(), core.together(), core.pause, may_go_on)
 
 
 @cache

@@ -70,6 +70,8 @@ class Marks:
 
     cursors: Mapping[str, int] = field(default_factory=dict)
     floor: int = 1
+    noted: int = 0
+    """The latest window in which a consumer noted that the ledger has grown; 0 if none did."""
 
     @property
     def hint(self) -> int:
@@ -87,11 +89,41 @@ class State(Protocol):
     def marks(self, ledger: Ledger) -> Marks:
         """Cursors and floor, strongly consistent."""
 
-    def move_cursor(self, ledger: Ledger, consumer: str, expected: int, to: int) -> bool:
-        """Move a consumer's cursor from `expected` (0 = never set) to `to`; False if it stands elsewhere."""
+    def move_cursor(self, ledger: Ledger, consumer: str, expected: int, to: int, noted: int = 0) -> bool:
+        """Move a consumer's cursor from `expected` (0 = never set) to `to`; False if it stands elsewhere.
+
+        `noted`: the window in which it noted the ledger before; 0 leaves what `marks` says of that as it is."""
 
     def raise_floor(self, ledger: Ledger, to: int) -> None:
         """Raise the floor, never lower it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """Some ledgers of a list, and the place after them; an empty place is the end."""
+
+    ledgers: Sequence[Ledger]
+    place: str = ""
+
+
+class Rounds(Protocol):
+    """The lists of ledgers that sweeps go through, and where a sweep is in each of them."""
+
+    def registered(self, place: str, limit: int) -> Leg:
+        """Registered ledgers after the place, at most so many, perhaps none; an empty place is the beginning. Whoever
+        goes on from each place to the next meets every ledger that was registered when it began."""
+
+    def note(self, ledger: Ledger, window: int) -> None:
+        """List the ledger among those that have grown in the window. Idempotent; the note is kept for `KEPT_MS`."""
+
+    def noted(self, window: int, place: str, limit: int) -> Leg:
+        """Ledgers that were noted in the window, in the same way as the registered ones."""
+
+    def kept_place(self, lane: str) -> str:
+        """The place that was kept last, or an empty one."""
+
+    def keep_place(self, lane: str, place: str) -> None:
+        """Keep it for the next sweep."""
 
 
 class Doorbell(Protocol):

@@ -12,20 +12,24 @@ from millrace.runtime import observe
 from millrace.runtime.settings import setting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_sqs import SQSClient
 
     from millrace.ledger.adapters.dynamodb.log import DynamoLog
+    from millrace.ledger.adapters.dynamodb.rounds import DynamoRounds
     from millrace.ledger.adapters.dynamodb.state import DynamoState
     from millrace.ledger.adapters.threads import Threads
     from millrace.ledger.application.audit import AuditLedger
     from millrace.ledger.application.audited import Audited
     from millrace.ledger.application.commit import Commit
     from millrace.ledger.application.heads import Heads
+    from millrace.ledger.application.note_growth import NotingState
+    from millrace.ledger.application.ring_patiently import PatientDoorbell
     from millrace.ledger.application.sweep import Sweep
     from millrace.ledger.application.wait_in_line import WaitInLine
+    from millrace.ledger.domain.names import Ledger
     from millrace.ledger.ports import Doorbell
 
 LATE_MS = 30_000
@@ -94,6 +98,21 @@ def state() -> DynamoState:
     from millrace.ledger.adapters.dynamodb.state import DynamoState
 
     return DynamoState(dynamodb(), setting("STATE_TABLE"))
+
+
+@cache
+def rounds() -> DynamoRounds:
+    from millrace.ledger.adapters.dynamodb.rounds import DynamoRounds
+
+    return DynamoRounds(dynamodb(), setting("STATE_TABLE"), setting("WAITING_TABLE"))
+
+
+@cache
+def noting_state() -> NotingState:
+    """State for consumers: whoever moves a cursor notes that the ledger has grown."""
+    from millrace.ledger.application.note_growth import NotingState
+
+    return NotingState(state(), rounds(), now_ms)
 
 
 @cache
@@ -168,15 +187,39 @@ def doorbell(queue: str = "INDEX_QUEUE_URL") -> Doorbell:
     return SqsDoorbell(sqs(), setting(queue))
 
 
-def sweep(may_go_on: Callable[[], bool]) -> Sweep:
+def index_delay_ms() -> int:
+    return 1_000 * int(setting("INDEX_DELAY", "0"))
+
+
+@cache
+def patient_doorbell() -> PatientDoorbell:
+    """For the index: a sync reads what it does not have yet from the log."""
+    from millrace.ledger.adapters.doorbell import SqsDoorbell
+    from millrace.ledger.application.ring_patiently import PatientDoorbell
+
+    later = SqsDoorbell(sqs(), setting("INDEX_QUEUE_URL"), index_delay_ms() // 1_000)
+    return PatientDoorbell(later=later, at_once=doorbell(), delay_ms=index_delay_ms(), clock=now_ms)
+
+
+def sweep(may_go_on: Callable[[], bool], also: Callable[[Sequence[Ledger]], int], asleep: int | None = None) -> Sweep:
     """Watches the indexer, and the fan-out and the archive for what they should have done long ago."""
-    from millrace.ledger.application.sweep import Sweep, Watch
+    from millrace.ledger.application.sweep import ASLEEP_A_SWEEP, Sweep, Watch
     from millrace.ledger.domain.consumers import ARCHIVE_CONSUMER, FAN_OUT_CONSUMER, INDEX_CONSUMER
     from millrace.ledger.domain.names import INDEXED
 
     watches = (
-        Watch(INDEX_CONSUMER, doorbell(), contracts=INDEXED),
+        Watch(INDEX_CONSUMER, doorbell(), 2 * index_delay_ms(), contracts=INDEXED),
         Watch(FAN_OUT_CONSUMER, doorbell("WAKE_QUEUE_URL"), LATE_MS),
         Watch(ARCHIVE_CONSUMER, doorbell("ARCHIVE_QUEUE_URL"), UNARCHIVED_MS),
     )
-    return Sweep(log(), state(), watches, together(), now_ms, may_go_on)
+    return Sweep(
+        log=log(),
+        state=state(),
+        rounds=rounds(),
+        watches=watches,
+        together=together(),
+        clock=now_ms,
+        may_go_on=may_go_on,
+        also=also,
+        asleep=ASLEEP_A_SWEEP if asleep is None else asleep,
+    )

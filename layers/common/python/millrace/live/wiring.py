@@ -151,7 +151,7 @@ def broadcast(may_go_on: Callable[[], bool]) -> Broadcast:
 
     return Broadcast(
         core.log(),
-        core.state(),
+        core.noting_state(),
         subscriptions(),
         connections(),
         wire(),
@@ -168,7 +168,7 @@ def fan_out(may_go_on: Callable[[], bool], wake_targets: DeliveryWakes) -> FanOu
     from millrace.live.application.fan_out import FanOut
 
     return FanOut(
-        index=core.doorbell(),
+        index=core.patient_doorbell(),
         rest=core.doorbell("WAKE_QUEUE_URL"),
         wake_targets=wake_targets,
         broadcast=broadcast(may_go_on),

@@ -50,4 +50,4 @@ def read_project() -> ReadProject:
 def index_partitions(may_go_on: Callable[[], bool]) -> IndexPartitions:
     from millrace.sync.application.index_partitions import IndexPartitions
 
-    return IndexPartitions(core.log(), core.state(), partition_index(), may_go_on)
+    return IndexPartitions(core.log(), core.noting_state(), partition_index(), may_go_on)

@@ -54,23 +54,21 @@ class SweepTargets:
     wakes: Wakes
     late_ms: int
     clock: Callable[[], int]
-    may_go_on: Callable[[], bool]
 
-    def __call__(self, failures: Failures) -> int:
-        """Returns how many wake-ups were sent. One pass over the registry, whatever the number of targets."""
+    def __call__(self, failures: Failures) -> Callable[[Sequence[Ledger]], int]:
+        """Reads who there is, once. Returns what wakes them for some ledgers, and says how many wake-ups it sent."""
         targets = {
             tenant: failures.around("targets", tenant, partial(self._willing, tenant), list[HubTarget]())
             for tenant in self.directory.tenants()
         }
         targets = {tenant: group for tenant, group in targets.items() if group}
-        ledgers = iter(self.lag.state.ledgers() if targets else ())
-        sent = 0
-        while self.may_go_on() and (group := list(islice(ledgers, SIDE_BY_SIDE))):
-            wakes = list(self._late(targets, group, failures))
-            if wakes:
-                failures.around("wake", "", partial(self.wakes.send, wakes), None)
-            sent += len(wakes)
-        return sent
+        return partial(self._look, targets, failures)
+
+    def _look(self, targets: dict[str, list[HubTarget]], failures: Failures, ledgers: Sequence[Ledger]) -> int:
+        wakes = list(self._late(targets, ledgers, failures))
+        if wakes:
+            failures.around("wake", "", partial(self.wakes.send, wakes), None)
+        return len(wakes)
 
     def _willing(self, tenant: str) -> list[HubTarget]:
         return [kept.target for kept in self.directory.of(tenant) if is_willing(kept, self.clock())]

@@ -21,12 +21,17 @@ ENTRIES = 10
 class SqsDoorbell:
     client: SQSClient
     queue_url: str
+    delay_s: int = 0
+    """A ring is heard so much later."""
 
     def ring(self, ledgers: Iterable[Ledger]) -> None:
         names = sorted({ledger.name for ledger in ledgers})
         for start in range(0, len(names), ENTRIES):
             group = names[start : start + ENTRIES]
-            entries: Any = [{"Id": str(number), "MessageBody": json.dumps(name)} for number, name in enumerate(group)]
+            later = {"DelaySeconds": self.delay_s} if self.delay_s else {}
+            entries: Any = [
+                {"Id": str(number), "MessageBody": json.dumps(name), **later} for number, name in enumerate(group)
+            ]
             with translated():
                 answer = self.client.send_message_batch(QueueUrl=self.queue_url, Entries=entries)
             if answer.get("Failed"):

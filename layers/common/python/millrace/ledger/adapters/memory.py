@@ -91,6 +91,7 @@ class MemoryState:
     registry: dict[str, Ledger] = field(default_factory=dict)
     cursors: dict[str, dict[str, int]] = field(default_factory=dict)
     floors: dict[str, int] = field(default_factory=dict)
+    windows: dict[str, int] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 
     def register(self, ledger: Ledger) -> None:
@@ -103,14 +104,17 @@ class MemoryState:
 
     def marks(self, ledger: Ledger) -> Marks:
         with self.lock:
-            return Marks(dict(self.cursors.get(ledger.name, {})), self.floors.get(ledger.name, 1))
+            cursors, floor = dict(self.cursors.get(ledger.name, {})), self.floors.get(ledger.name, 1)
+            return Marks(cursors, floor, self.windows.get(ledger.name, 0))
 
-    def move_cursor(self, ledger: Ledger, consumer: str, expected: int, to: int) -> bool:
+    def move_cursor(self, ledger: Ledger, consumer: str, expected: int, to: int, noted: int = 0) -> bool:
         with self.lock:
             cursors = self.cursors.setdefault(ledger.name, {})
             if cursors.get(consumer, 0) != expected:
                 return False
             cursors[consumer] = to
+            if noted:
+                self.windows[ledger.name] = max(noted, self.windows.get(ledger.name, 0))
             return True
 
     def raise_floor(self, ledger: Ledger, to: int) -> None:

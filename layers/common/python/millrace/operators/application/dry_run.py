@@ -26,7 +26,7 @@ class DryState:
     def marks(self, ledger: Ledger) -> Marks:
         return self.state.marks(ledger)
 
-    def move_cursor(self, ledger: Ledger, consumer: str, expected: int, to: int) -> bool:  # noqa: ARG002
+    def move_cursor(self, ledger: Ledger, consumer: str, expected: int, to: int, noted: int = 0) -> bool:  # noqa: ARG002
         return True
 
     def raise_floor(self, ledger: Ledger, to: int) -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 SHARDS = 16
 FLOOR = "floor"
 CURSOR = "cursor#"
+NOTED = "w"
+"""Beside a cursor: the window in which its consumer noted the ledger last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,35 +41,38 @@ class DynamoState:
         start = random.SystemRandom().randrange(SHARDS)
         for shard in range(start, start + SHARDS):
             for item in query_all(self.client, self.table, registry_key(shard % SHARDS)):
-                yield _registered(item)
+                yield registered_ledger(item)
 
     def marks(self, ledger: Ledger) -> Marks:
         cursors: dict[str, int] = {}
-        floor = 1
+        floor, noted = 1, 0
         for item in query_all(self.client, self.table, _ledger(ledger)):
             name, value = item["s"]["S"], int(item["v"]["N"])
             if name == FLOOR:
                 floor = value
             else:
                 cursors[name.removeprefix(CURSOR)] = value
-        return Marks(cursors, floor)
+                noted = max(noted, int(item[NOTED]["N"]) if NOTED in item else 0)
+        return Marks(cursors, floor, noted)
 
-    def move_cursor(self, ledger: Ledger, consumer: str, expected: int, to: int) -> bool:
+    def move_cursor(self, ledger: Ledger, consumer: str, expected: int, to: int, noted: int = 0) -> bool:
         condition = "attribute_not_exists(v)" if expected == 0 else "v = :expected"
         values: dict[str, Any] = {":to": {"N": str(to)}}
         if expected:
             values[":expected"] = {"N": str(expected)}
-        return self._set(ledger, CURSOR + consumer, condition, values)
+        if noted:
+            values[":noted"] = {"N": str(noted)}
+        return self._set(ledger, CURSOR + consumer, condition, values, f", {NOTED} = :noted" if noted else "")
 
     def raise_floor(self, ledger: Ledger, to: int) -> None:
         self._set(ledger, FLOOR, "attribute_not_exists(v) OR v < :to", {":to": {"N": str(to)}})
 
-    def _set(self, ledger: Ledger, name: str, condition: str, values: dict[str, Any]) -> bool:
+    def _set(self, ledger: Ledger, name: str, condition: str, values: dict[str, Any], also: str = "") -> bool:
         return applied(
             lambda: self.client.update_item(
                 TableName=self.table,
                 Key={"p": {"S": _ledger(ledger)}, "s": {"S": name}},
-                UpdateExpression="SET v = :to",
+                UpdateExpression="SET v = :to" + also,
                 ConditionExpression=condition,
                 ExpressionAttributeValues=values,
             )
@@ -105,7 +110,7 @@ def registered(client: DynamoDBClient, table: str, prefix: str, together: Togeth
     return [name for names in together([partial(shard, number) for number in range(SHARDS)]) for name in names]
 
 
-def _registered(item: Any) -> Ledger:
+def registered_ledger(item: Any) -> Ledger:
     """Its name is all that consumers need: a row without the rest hides no ledger, and no neighbour of one."""
     scope = item.get("d")
     return Ledger(item["s"]["S"], scope["S"] if isinstance(scope, dict) and "S" in scope else "")
