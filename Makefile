@@ -158,6 +158,7 @@ COMPILE := CUSTOM_COMPILE_COMMAND="make requirements" $(BIN)/pip-compile --quiet
 requirements: $(READY) ## compile the requirement files (ARGS=--upgrade for newer versions)
 	@$(COMPILE) $(ARGS) -o requirements/dev.txt requirements/dev.in
 	@$(COMPILE) $(ARGS) -o requirements/runtime.txt -c requirements/dev.txt requirements/runtime.in
+	@$(COMPILE) $(ARGS) -o requirements/jobs.txt -c requirements/dev.txt requirements/jobs.in
 	@$(COMPILE) $(ARGS) -o layers/common/requirements.txt -c requirements/dev.txt layers/common/requirements.in
 	@$(COMPILE) $(ARGS) -o requirements/sam.txt requirements/sam.in
 	@! grep -nE '://|--(index-url|extra-index-url|find-links|trusted-host)' requirements/*.txt layers/common/requirements.txt

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from glue_jobs.session import spark_session
 from glue_jobs.store import STACK_FILE
 from millrace.lake.domain.archive import sortable_time
+from millrace.lake.domain.edition import DATABASE
 from millrace.ledger.domain.errors import MillraceError
 
 MOST_HOURS = 1_000_000
@@ -28,6 +29,7 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     made.add_argument(
         "--grace-hours", type=_hours, default=24.0, help="hours that unreachable files are kept; default 24"
     )
+    made.add_argument("--database", default=DATABASE, help=f"the catalog's, of the Iceberg tables; default {DATABASE}")
     return made
 
 

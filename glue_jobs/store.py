@@ -18,28 +18,29 @@ def open_store(store: str | None, stage: str | None = None) -> Workspace:
 
     With a `stage`, Spark works on files that are fetched from and put to S3, as it must where it has no S3 client.
     """
-    if store is None:
-        return _embedded()
-    objects = open_objects(store)
-    if "://" not in store:
-        return DirectWorkspace(objects, Path(store).absolute().as_uri() + "/")
-    bucket, prefix = bucket_and_prefix(store)
+    address, settings = located(store)
+    objects = open_objects(address, **settings)
+    if "://" not in address:
+        return DirectWorkspace(objects, Path(address).absolute().as_uri() + "/")
+    bucket, prefix = bucket_and_prefix(address)
     root = f"s3://{bucket}/{prefix}"
-    return StagedWorkspace(objects, Path(stage), root) if stage else DirectWorkspace(objects, root)
+    staged = stage if store else STAGE
+    return StagedWorkspace(objects, Path(staged), root) if staged else DirectWorkspace(objects, root)
 
 
-def _embedded() -> Workspace:
+def located(store: str | None) -> tuple[str, dict[str, str]]:
+    """A store's address and the settings of its AWS clients; nothing named: those of the stack that runs here."""
+    if store is not None:
+        return store, {}
     if not STACK_FILE.is_file():
         raise BadRequest("No hub runs here: start one with `make run`, or name a --store.", field="store")
     stack = local_stack(STACK_FILE)
     if not stack.get("archive_bucket"):
         raise BadRequest(f"{STACK_FILE} names no archive_bucket; name a --store.", field="store")
-    root = f"s3://{stack['archive_bucket']}/"
-    objects = open_objects(
-        root,
-        endpoint_url=stack["endpoint_url"],
-        region_name=stack["region"],
-        aws_access_key_id="test",
-        aws_secret_access_key="test",  # noqa: S106 -- the embedded stack has no real ones
-    )
-    return StagedWorkspace(objects, STAGE, root)
+    settings = {
+        "endpoint_url": stack["endpoint_url"],
+        "region_name": stack["region"],
+        "aws_access_key_id": "test",
+        "aws_secret_access_key": "test",
+    }
+    return f"s3://{stack['archive_bucket']}/", settings

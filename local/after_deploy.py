@@ -88,7 +88,7 @@ def _named_by_aliases(functions: LambdaClient, name: str) -> Iterator[str]:
 def put_jobs(account: Account, stack: str) -> str:
     """Returns the address of the jobs' code."""
     bucket = account.resources(stack, "AWS::S3::Bucket")["ArchiveBucket"]
-    for path in (*jobs.build(), *jobs.wheels()):
+    for path in (*jobs.build(), jobs.wheels()):
         account.s3.upload_file(str(path), bucket, f"jobs/{path.name}")
     return f"s3://{bucket}/jobs/"
 

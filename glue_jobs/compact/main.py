@@ -6,9 +6,8 @@ import argparse
 import json
 
 from glue_jobs import arguments
-from glue_jobs.athena import refresh
 from glue_jobs.compact.run import NOTHING_NEW, OVERTAKEN, Compact
-from glue_jobs.remove_unreachable import remove_unreachable
+from glue_jobs.for_readers import serve_readers
 from glue_jobs.store import open_store
 from millrace.lake.application.registries import current_registry
 
@@ -30,9 +29,7 @@ def _run(asked: argparse.Namespace, others: list[str]) -> int:
         arguments.tell(f"{report.outcome}: edition {report.edition.number} {json.dumps(report.edition.counts)}")
         if report.outcome in (NOTHING_NEW, OVERTAKEN) or not report.more:
             break
-    refresh(workspace)
-    removed = remove_unreachable(workspace, arguments.now_ms(), int(asked.grace_hours * 3_600_000))
-    arguments.tell(f"{removed} unreachable files removed")
+    arguments.tell(f"{serve_readers(asked, workspace)} unreachable files removed")
     return 0
 
 

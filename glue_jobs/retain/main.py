@@ -7,8 +7,7 @@ import importlib
 from collections.abc import Callable
 
 from glue_jobs import arguments
-from glue_jobs.athena import refresh
-from glue_jobs.remove_unreachable import remove_unreachable
+from glue_jobs.for_readers import serve_readers
 from glue_jobs.retain.run import DONE, OVERTAKEN, PruneLog, Retain
 from glue_jobs.store import open_store
 from millrace.lake.domain.edition import ROOT
@@ -49,8 +48,7 @@ def run(asked: argparse.Namespace, others: list[str], name: str, pruner: Callabl
     for ledger in report.unfinished:
         arguments.tell(f"{ledger}: the log has not let go of everything yet, so all of it stays; run again")
     if report.outcome == DONE:
-        refresh(workspace)
-        remove_unreachable(workspace, arguments.now_ms(), int(asked.grace_hours * 3_600_000))
+        serve_readers(asked, workspace)
     return 1 if report.outcome == OVERTAKEN else 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -87,11 +87,14 @@ class Lake:
 
 
 def rows_of(table: str, files: Sequence[str]) -> list[Row]:
-    if not files:
-        return []
+    return told_of(table, lambda database: database.read_parquet(list(files))) if files else []
+
+
+def told_of(table: str, relation: Callable[[duckdb.DuckDBPyConnection], Any]) -> list[Row]:
+    """The rows of whatever DuckDB can read: files, or a table of Arrow."""
     with duckdb.connect() as database:
         database.execute("SET TimeZone = 'UTC'")
-        rows = database.read_parquet(list(files))  # noqa: F841 -- the query names it
+        rows = relation(database)  # noqa: F841 -- the query names it
         answer = database.execute(TABLES[table])
         names = [column[0] for column in answer.description or []]
         found = [dict(zip(names, row, strict=True)) for row in answer.fetchall()]

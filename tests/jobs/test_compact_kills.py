@@ -7,16 +7,21 @@ import random
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import duckdb
 from pyspark.sql import SparkSession
 
+from glue_jobs.columns import TABLES
 from glue_jobs.compact.main import main
 from glue_jobs.compact.run import NOTHING_NEW, PUBLISHED
+from millrace.lake.adapters.iceberg_catalog import CATALOG_FILE, iceberg_tables
 from millrace.lake.domain.edition import EVENTS, STATISTICS, TRANSCRIPTS, Edition
 from tests.jobs.conftest import QUICK_ARGUMENTS
 from tests.jobs.faults import FaultyWorkspace, Killed
-from tests.jobs.lake import Lake, Row
+from tests.jobs.lake import Lake, Row, told_of
 from tests.jobs.random_archives import REGISTRY, Archives, as_object
 
 KILLS = int(os.environ.get("MILLRACE_LAKE_KILLS", "4"))
@@ -90,7 +95,9 @@ def test_a_run_ended_by_sigkill_leaves_nothing_that_the_next_cannot_finish(spark
     assert tables(harmed) == tables(unharmed)
 
 
-def test_the_job_compacts_sweeps_and_lists_the_files_for_athena(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_job_compacts_sweeps_lists_the_files_for_athena_and_registers_iceberg_tables(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     lake = Lake(spark, tmp_path / "lake")
     put([lake], next(Archives(9, events=10).runs()))
     left = lake.root / "lake/runs/0000000000-dead/events/part-0.parquet"
@@ -102,5 +109,25 @@ def test_the_job_compacts_sweeps_and_lists_the_files_for_athena(spark: SparkSess
     listed = (lake.root / "lake/athena/events/files.txt").read_text().split()
     assert listed == [f"{lake.root.as_uri()}/{file}" for file in lake.edition.files(EVENTS)]
     before = tables(lake)
+    assert iceberg(lake) == before
+    (lake.root / CATALOG_FILE).unlink()
     assert main(where) == 0
-    assert tables(lake) == before
+    assert tables(lake) == iceberg(lake) == before, "a catalog that is lost is made anew"
+
+
+def iceberg(lake: Lake) -> dict[str, list[Row]]:
+    """What pyiceberg reads, seen by DuckDB through Arrow; pyiceberg and the page agree about the columns."""
+    found = {}
+    with iceberg_tables(str(lake.root), lake.objects, {}) as shown:
+        for table in (EVENTS, STATISTICS, TRANSCRIPTS):
+            read = shown.catalog.load_table((shown.namespace, table))
+            described = [(column.name, column.meaning) for column in TABLES[table]]
+            assert [(field.name, field.doc) for field in read.schema().fields] == described
+            rows = read.scan().to_arrow()
+            assert rows.schema.names == [name for name, _ in described]
+            found[table] = told_of(table, partial(_arrow, rows=rows))
+    return found
+
+
+def _arrow(database: duckdb.DuckDBPyConnection, rows: Any) -> Any:
+    return database.from_arrow(rows)

@@ -24,18 +24,24 @@ Store = Annotated[
 
 def open_store(store: str | None) -> Objects:
     """The store of this address, or of the hub that runs here."""
+    address, settings = located(store)
+    return open_objects(address, **settings)
+
+
+def located(store: str | None) -> tuple[str, dict[str, str]]:
+    """A store's address and the settings of its AWS clients."""
     if store is not None:
-        return open_objects(store)
+        return store, {}
     stack = local_stack.required("name a --store")
     if stack.archive_bucket is None:
         raise Usage("The local hub names no archive bucket; name a --store.")
-    return open_objects(
-        f"s3://{stack.archive_bucket}",
-        endpoint_url=stack.endpoint_url,
-        region_name=stack.region,
-        aws_access_key_id="test",
-        aws_secret_access_key="test",  # noqa: S106 -- the embedded stack has no real ones
-    )
+    settings = {
+        "endpoint_url": stack.endpoint_url,
+        "region_name": stack.region,
+        "aws_access_key_id": "test",
+        "aws_secret_access_key": "test",
+    }
+    return f"s3://{stack.archive_bucket}", settings
 
 
 @contextmanager

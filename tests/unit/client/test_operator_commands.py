@@ -39,6 +39,7 @@ def test_a_stack_file_of_an_older_hub_is_named(
         ["rebuild", "--help"],
         ["retain", "--help"],
         ["tables", "copy", "--help"],
+        ["tables", "verify", "--help"],
     ],
 )
 def test_help_is_there(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:

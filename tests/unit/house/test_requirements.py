@@ -30,3 +30,4 @@ def test_the_layer_ships_the_versions_that_are_tested() -> None:
     tested = pins("requirements/dev.txt")
     assert pins("layers/common/requirements.txt") <= tested
     assert pins("requirements/runtime.txt") <= tested
+    assert pins("requirements/jobs.txt") <= tested

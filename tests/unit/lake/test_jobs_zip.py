@@ -7,7 +7,9 @@ import sys
 import zipfile
 from pathlib import Path
 
-from local.jobs import SCRIPTS, ZIP, build
+import pytest
+
+from local.jobs import PINNED, SCRIPTS, WHEELS, ZIP, build, pins, zipped
 
 CHECK = """
 import sys
@@ -45,3 +47,21 @@ def test_the_jobs_import_nothing_that_glue_does_not_have(tmp_path: Path) -> None
     command = [sys.executable, "-c", CHECK, str(tmp_path / ZIP)]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
+
+
+def test_the_wheels_are_those_that_are_pinned_and_listed_as_glue_wants_them(tmp_path: Path) -> None:
+    (tmp_path / "wheels").mkdir()
+    for wheel in ("some_thing-1.0-py3-none-any.whl", "some_thing-0.9-py3-none-any.whl", "other-2-cp311-x.whl"):
+        (tmp_path / "wheels" / wheel).write_bytes(wheel.encode())
+    with zipfile.ZipFile(zipped(tmp_path, ["other==2", "some-thing==1.0"])) as made:
+        assert made.read("wheels/requirements.txt") == b"other==2\nsome-thing==1.0\n"
+        assert made.namelist()[1:] == ["wheels/other-2-cp311-x.whl", "wheels/some_thing-1.0-py3-none-any.whl"]
+    with pytest.raises(LookupError, match="0 wheels of other==3"):
+        zipped(tmp_path, ["other==3"])
+
+
+def test_what_the_jobs_bring_has_iceberg_and_nothing_for_laptops() -> None:
+    brought = {pin.partition("==")[0] for pin in pins(PINNED.read_text())}
+    assert brought >= {"boto3", "pyarrow", "pyiceberg"}
+    assert not brought & {"sqlalchemy", "pyspark", "aws-lambda-powertools"}
+    assert WHEELS.endswith(".gluewheels.zip"), "Glue knows it by this"

@@ -11,6 +11,7 @@ from tests.support.translated import functions, monitoring, of_type, read, templ
 SOURCE = read("template.yaml")
 DOORS = sorted(name.removesuffix("Aliaslive") for name in of_type("AWS::Lambda::Alias"))
 JOB_PARTS = {
+    "AWS::Glue::Database",
     "AWS::Glue::Job",
     "AWS::Glue::Trigger",
 }

@@ -66,6 +66,7 @@ def test_nothing_else_that_is_billed_while_idle_has_come_into_the_template() -> 
         "AWS::CodeDeploy::Application",
         "AWS::CodeDeploy::DeploymentGroup",
         "AWS::DynamoDB::Table",
+        "AWS::Glue::Database",
         "AWS::Glue::Job",
         "AWS::Glue::Trigger",
         "AWS::IAM::ManagedPolicy",

@@ -22,6 +22,10 @@ CONNECTIONS = re.compile(
 )
 """The one address that is written out: API Gateway makes connections, so the template has none to refer to."""
 BUCKET_FOLDER = re.compile(r"\$\{ArchiveBucket\.Arn\}/(?P<folder>[a-z]+/)?\*")
+CATALOG = re.compile(
+    r"arn:\$\{AWS::Partition\}:glue:\$\{AWS::Region\}:\$\{AWS::AccountId\}:"
+    r"(?P<kind>catalog|(database|table)/)(\$\{TablesDatabase\}(?P<all>/\*)?)?"
+)
 JOBS = ("CompactJob", "RetainJob")
 
 
@@ -275,6 +279,8 @@ def target(resource: Any) -> str:
             return f"{connections['method']} @connections"
         case {"Fn::Sub": str(text)} if objects := BUCKET_FOLDER.fullmatch(text):
             return f"ArchiveBucket {objects['folder'] or '*'}"
+        case {"Fn::Sub": str(text)} if catalog := CATALOG.fullmatch(text):
+            return f"glue {catalog['kind']}" + (" *" if catalog["all"] else "")
         case _:
             return attribute(resource)
 
@@ -350,7 +356,9 @@ def test_a_job_may_do_exactly_what_it_needs() -> None:
     everything = {"ArchiveBucket.Arn": {"s3:ListBucket", "s3:GetBucketLocation"}, "ArchiveBucket *": {"s3:GetObject"}}
     write = {"s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"}
     metrics = {"*": {"cloudwatch:PutMetricData"}}
-    compact = {**everything, **metrics, "ArchiveBucket lake/": write, "ArchiveBucket temporary/": write}
+    catalog = {"glue:GetDatabase", "glue:GetTable", "glue:CreateTable", "glue:UpdateTable"}
+    register = {f"glue {part}": catalog for part in ("catalog", "database/", "table/ *")}
+    compact = {**everything, **metrics, **register, "ArchiveBucket lake/": write, "ArchiveBucket temporary/": write}
     assert job_rights("CompactJob") == {**compact, "CompactOutput.Arn": WRITE_LOGS, "CompactErrors.Arn": WRITE_LOGS}
     assert job_rights("RetainJob") == {
         **compact,

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from local.jobs import pinned_wheels
-from tests.support.translated import ROOT, named, of_type, template
+from local.jobs import WHEELS
+from millrace.lake.domain.edition import DATABASE
+from tests.support.translated import named, of_type, template
 
 JOBS = of_type("AWS::Glue::Job")
 
@@ -60,19 +61,21 @@ def test_a_job_runs_on_glue_5_1_from_the_bucket_without_bookmarks(job: str) -> N
     assert named(properties["Command"]["ScriptLocation"]) == f"s3://${{ArchiveBucket}}/jobs/{name}.py"
     arguments = properties["DefaultArguments"]
     assert named(arguments["--extra-py-files"]) == "s3://${ArchiveBucket}/jobs/millrace.zip"
-    separator, modules = arguments["--additional-python-modules"]["Fn::Join"]
-    wheels = [named(module).removeprefix("s3://${ArchiveBucket}/jobs/") for module in modules]
-    assert separator == ","
-    pinned = list(pinned_wheels((ROOT / "requirements/runtime.txt").read_text()))
-    assert ["-".join(wheel.split("-")[:2]) for wheel in wheels] == pinned, "as `make deploy` puts them there"
+    assert named(arguments["--additional-python-modules"]) == f"s3://${{ArchiveBucket}}/jobs/{WHEELS}"
     assert arguments["--python-modules-installer-option"] == "--no-index"
     prefix = named(arguments["--custom-logGroup-prefix"])
     groups = {named(group["Properties"]["LogGroupName"]) for group in of_type("AWS::Logs::LogGroup").values()}
     assert {f"{prefix}/output", f"{prefix}/error"} <= groups
     assert arguments["--job-bookmark-option"] == "job-bookmark-disable"
     assert named(arguments["--store"]) == "s3://${ArchiveBucket}"
+    (catalog,) = of_type("AWS::Glue::Database").values()
+    assert arguments["--database"] == catalog["Properties"]["DatabaseInput"]["Name"] == {"Ref": "TablesDatabase"}
     assert properties["ExecutionProperty"] == {"MaxConcurrentRuns": 1}
     assert properties["MaxRetries"] == 0
+
+
+def test_the_tables_are_where_tools_look_unless_a_deployment_names_another_database() -> None:
+    assert template()["Parameters"]["TablesDatabase"]["Default"] == DATABASE
 
 
 def test_no_job_starts_by_itself_unless_a_deployment_says_so() -> None:

@@ -15,6 +15,8 @@ EVENTS, KEYS, TRANSCRIPTS, STATISTICS = "events", "keys", "transcripts", "statis
 QUARANTINE, PROCESSED, PRUNED = "quarantine", "processed", "pruned"
 PUBLISHED = (EVENTS, TRANSCRIPTS, STATISTICS)
 """The tables that are for readers; the others are the jobs' own."""
+DATABASE = "millrace"
+"""Of a catalog, with these tables in it, unless a deployment names another."""
 FAN_IN = 8
 """Segments of a tier that are folded into one; tiers are powers of it, in rows."""
 
