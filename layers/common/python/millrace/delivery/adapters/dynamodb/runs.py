@@ -215,8 +215,8 @@ class Runs:
 
 def row_of(item: Any) -> Row:
     with reading("deliveries", item["s"]["S"]):
-        status, attempts, first_ms, last_ms, next_ms, error = json.loads(item["d"]["S"])
-        earlier = tuple(Attempt(ms, Status(was), why) for ms, was, why in json.loads(item.get("h", NONE)["S"]))
+        status, attempts, first_ms, last_ms, next_ms, error, *_ = json.loads(item["d"]["S"])
+        earlier = tuple(Attempt(ms, Status(was), why) for ms, was, why, *_ in json.loads(item.get("h", NONE)["S"]))
         delivery = Delivery(Status(status), attempts, first_ms, last_ms, next_ms, error, earlier)
         last = int(item["s"]["S"].rpartition(keys.END)[2])
         return Row(Range(int(item["f"]["N"]), last, delivery), int(item["n"]["N"]))
