@@ -17,6 +17,7 @@ from millrace.ledger.domain.errors import BadRequest, Unavailable
 from millrace.ledger.domain.kinds import kind_of
 from millrace.ledger.domain.names import join_key
 from millrace.ledger.domain.naming import MAX_NAME_BYTES, is_text, require_names
+from millrace.ledger.domain.stored import known
 
 BOTH_SIGN_MS = 24 * 3_600_000
 """How long a replaced signing secret goes on signing beside the new one."""
@@ -106,9 +107,9 @@ class HubTarget:
     @classmethod
     def of(cls, tenant: str, id_: str, stored: str, sealed: bytes) -> HubTarget:
         kept = json.loads(stored)
-        kept["sources"] = tuple(Source(*source) for source in kept["sources"])
+        kept["sources"] = tuple(Source(contract, scope) for contract, scope, *_ in kept["sources"])
         kept["prefixes"] = frozenset(kept["prefixes"])
-        return cls(tenant, id_, **kept, sealed=sealed)
+        return cls(tenant, id_, **known(cls, kept), sealed=sealed)
 
     def as_json(self, state: TargetState, secrets: SecretSet | None, kind: Kind, now_ms: int) -> dict[str, Any]:
         """For an operator's eyes; of its secrets only that they are there. None: they are lost, nothing is sent."""
@@ -172,7 +173,7 @@ class SecretSet:
     @classmethod
     def of(cls, text: str) -> SecretSet:
         kept = json.loads(text)
-        return cls(kept["auth"], tuple((secret, until_ms) for secret, until_ms in kept["signing"]))
+        return cls(kept["auth"], tuple((secret, until_ms) for secret, until_ms, *_ in kept["signing"]))
 
 
 def check_target(

@@ -14,6 +14,7 @@ from millrace.lake.domain.archive import EventWriter
 from millrace.lake.domain.edition import QUARANTINE, ROOT
 from millrace.lake.ports.objects import Objects
 from millrace.ledger.domain.errors import BadRequest, NotFound
+from millrace.ledger.domain.stored import known
 
 REDRIVEN = f"{ROOT}quarantine/redriven/"
 LINES_PER_OBJECT = 1_000
@@ -54,7 +55,7 @@ class ListQuarantine:
         for file in Editions(self.objects).current().edition.files(QUARANTINE):
             found = self.objects.get(file)
             for line in gzip.decompress(found.data).splitlines() if found else ():
-                entry = Entry(**json.loads(line))
+                entry = Entry(**known(Entry, json.loads(line)))
                 if entry.id not in seen:
                     seen.add(entry.id)
                     yield replace(entry, redriven=driven.get(entry.id))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from millrace.ledger.domain.stored import known
 from millrace.streams.domain.envelope import check_text, invalid
 from millrace.streams.domain.privacy import normal_name
 
@@ -62,7 +63,7 @@ class BreakGlassGrant:
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> BreakGlassGrant:
         tuples = {name: None if stored[name] is None else tuple(stored[name]) for name in ("streams", "fields")}
-        return cls(**{**stored, **tuples})
+        return cls(**{**known(cls, stored), **tuples})
 
 
 def check_grant(sent: Any) -> tuple[str, int, tuple[str, ...] | None, tuple[str, ...] | None]:

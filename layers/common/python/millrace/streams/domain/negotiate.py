@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from millrace.ledger.domain.kinds import kind_of
+from millrace.ledger.domain.stored import known
 from millrace.streams.domain.errors import ContractIncompatible, InvalidArgument
 
 CONTRACT_VERSION = 2
@@ -40,7 +41,7 @@ class Negotiated:
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> Negotiated:
-        limits = StreamLimits(**stored["limits"])
+        limits = StreamLimits(**known(StreamLimits, stored["limits"]))
         return cls(stored["version"], stored["profile"], tuple(stored["capabilities"]), limits)
 
     def answer(self, runtime_id: str) -> dict[str, Any]:

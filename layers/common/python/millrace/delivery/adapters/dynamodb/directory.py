@@ -18,6 +18,7 @@ from millrace.ledger.adapters.dynamodb.readable import Tell, readable, reading
 from millrace.ledger.adapters.dynamodb.state import query_all
 from millrace.ledger.domain.errors import UnreadableRow, unheard
 from millrace.ledger.domain.names import split_key
+from millrace.ledger.domain.stored import known
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -159,7 +160,7 @@ def _state(item: Any) -> TargetState:
     stored = item or {}
     with reading("target", stored.get("s", {}).get("S", "").removeprefix(STATE)):
         texts = {name: stored.get(name, {"S": ""})["S"] for name in ("w", "b", "bd")}
-        circuit = Circuit(**json.loads(stored["c"]["S"])) if "c" in stored else Circuit()
+        circuit = Circuit(**known(Circuit, json.loads(stored["c"]["S"]))) if "c" in stored else Circuit()
         blocked_ms = int(stored.get("bm", {"N": "0"})["N"])
         quick = bool(stored.get("q", {"BOOL": False})["BOOL"])
         next_send_ms = int(stored.get("ns", {"N": "0"})["N"])

@@ -221,8 +221,8 @@ class Runs:
 
 def row_of(item: Any) -> Row:
     with reading("deliveries", item["s"]["S"]):
-        status, attempts, first_ms, last_ms, next_ms, error = json.loads(item["d"]["S"])
-        earlier = tuple(Attempt(ms, Status(was), why) for ms, was, why in json.loads(item.get("h", NONE)["S"]))
+        status, attempts, first_ms, last_ms, next_ms, error, *_ = json.loads(item["d"]["S"])
+        earlier = tuple(Attempt(ms, Status(was), why) for ms, was, why, *_ in json.loads(item.get("h", NONE)["S"]))
         delivered_ms = int(item["g"]["N"]) if "g" in item else None
         delivery = Delivery(Status(status), attempts, first_ms, last_ms, next_ms, error, earlier, delivered_ms)
         last = int(item["s"]["S"].rpartition(keys.END)[2])

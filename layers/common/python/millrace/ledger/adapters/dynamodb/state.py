@@ -47,11 +47,11 @@ class DynamoState:
         cursors: dict[str, int] = {}
         floor, noted = 1, 0
         for item in query_all(self.client, self.table, _ledger(ledger)):
-            name, value = item["s"]["S"], int(item["v"]["N"])
+            name = item["s"]["S"]
             if name == FLOOR:
-                floor = value
-            else:
-                cursors[name.removeprefix(CURSOR)] = value
+                floor = int(item["v"]["N"])
+            elif name.startswith(CURSOR):
+                cursors[name.removeprefix(CURSOR)] = int(item["v"]["N"])
                 noted = max(noted, int(item[NOTED]["N"]) if NOTED in item else 0)
         return Marks(cursors, floor, noted)
 

@@ -13,6 +13,7 @@ from millrace.ledger.adapters.aws_errors import applied, condition_failed, trans
 from millrace.ledger.adapters.dynamodb.readable import reading
 from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.errors import Unavailable, UnreadableRow
+from millrace.ledger.domain.stored import known
 from millrace.live.adapters.dynamodb.places import LIFE_SECONDS, connection_key, place_of_connection
 from millrace.live.domain.line import SLOW, SUBMIT, SYNC, TURN_MS, is_dead
 from millrace.live.domain.messages import MAX_IN_FLIGHT, MAX_MESSAGES_PER_SECOND
@@ -185,7 +186,7 @@ def connection_of(id_: str, item: Any) -> Connection:
         if identity is not None:
             identity = Identity(
                 **{
-                    **identity,
+                    **known(Identity, identity),
                     "projects": frozenset(identity["projects"]),
                     "roles": frozenset(identity["roles"]),
                     "partitions": tuple(identity["partitions"]),
@@ -194,4 +195,4 @@ def connection_of(id_: str, item: Any) -> Connection:
         if cycle is not None:
             partitions = cycle["partitions"]
             cycle = Cycle(None if partitions is None else tuple(partitions), cycle["next_since"], cycle["sync_to"])
-        return Connection(**stored, identity=identity, cycle=cycle)
+        return Connection(**{**known(Connection, stored), "identity": identity, "cycle": cycle})

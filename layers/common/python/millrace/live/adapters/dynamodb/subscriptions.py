@@ -19,6 +19,7 @@ from millrace.ledger.adapters.dynamodb.readable import Tell, readable, reading
 from millrace.ledger.adapters.dynamodb.state import query_all
 from millrace.ledger.domain.errors import UnreadableRow, unheard
 from millrace.ledger.domain.names import Ledger, join_key, split_key
+from millrace.ledger.domain.stored import known
 from millrace.ledger.ports import Together
 from millrace.live.adapters.dynamodb.places import LIFE_SECONDS, place_of_subscription
 from millrace.live.domain.events import SYNC
@@ -218,4 +219,4 @@ def _subscription(item: Any) -> Subscription:
         stored["sender_until_ms"] = int(item["u"]["N"])
         if "a" in item:
             stored["after"] = int(item["a"]["N"])
-        return Subscription(**stored)
+        return Subscription(**known(Subscription, stored))
