@@ -114,11 +114,15 @@ def test_one_delivery_is_tried_again_by_its_id() -> None:
 
 
 def test_a_grant_is_made_once_read_to_its_end_and_revoked() -> None:
-    answers = [{"grant_id": "g"}, {"entries": [1], "next_after": "x"}, {"entries": [2], "next_after": None}, {}]
+    pages: list[dict[str, Any]] = [
+        {"entries": [{"seq_no": 1}], "next_after": "x"},
+        {"entries": [{"seq_no": 2}], "next_after": None},
+    ]
+    answers: list[dict[str, Any]] = [{"grant_id": "g"}, *pages, {}]
     hub, asked = at(Operator, *answers)
     with hub:
         hub.grants.make("pi-7", "ticket", 600, fields=["peer_id"])
-        assert list(hub.grants.read("pi-7", "g")) == [1, 2]
+        assert [one["seq_no"] for one in hub.grants.read("pi-7", "g")] == [1, 2]
         hub.grants.revoke("pi-7", "g")
     base = "/v1/runtimes/pi-7/diagnostics"
     assert asked == [
@@ -139,8 +143,8 @@ def test_a_grant_that_may_have_been_made_is_not_asked_for_twice() -> None:
 def test_how_a_hub_stands_is_asked_for_page_by_page() -> None:
     answers: list[dict[str, Any]] = [
         {"problems": []},
-        {"connections": [1], "next": "c"},
-        {"connections": [2], "next": None},
+        {"connections": [{"connection": "1"}], "next": "c"},
+        {"connections": [{"connection": "2"}], "next": None},
         {"degraded": [], "gaps": [], "next": None},
         {"profile": "open"},
         {"profile": "canonical"},
@@ -149,7 +153,7 @@ def test_how_a_hub_stands_is_asked_for_page_by_page() -> None:
     with hub:
         standing = hub.standing
         assert standing.overview() == {"problems": []}
-        assert list(standing.connections("demo")) == [1, 2]
+        assert [one["connection"] for one in standing.connections("demo")] == ["1", "2"]
         assert [one["gaps"] for one in standing.degraded("r/1")] == [[]]
         assert standing.profile("demo")["profile"] == "open"
         assert standing.put_profile("demo", "canonical")["profile"] == "canonical"

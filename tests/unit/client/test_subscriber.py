@@ -18,13 +18,13 @@ def subscriber(hub: FakeHub) -> Subscriber:
     return Subscriber(hub.url, "T", client_id="C1", settings=Settings(sleep=Naps()))
 
 
-def sending(number: str, *positions: int, then: Twist | None = None, **first: Any) -> Twist:
+def sending(number: str, *positions: int, then: Twist | None = None, fields: Json | None = None, **first: Any) -> Twist:
     """Answers `subscribed`, sends events at these positions, and then does something else."""
 
     async def twist(peer: Peer, message: Json, answer: Answer) -> None:
         await peer.say("subscribed", {"subscription_id": "s", **first}, message["msg_id"])
         for position in positions:
-            event = {number: position}
+            event = {**(fields or {}), number: position}
             await peer.say("event", {"subscription_id": "s", "phase": "snapshot", "event": event})
         if then is not None:
             await then(peer, message, answer)

@@ -100,6 +100,7 @@ class Tailing:
         if self.after is None and isinstance(watermark, int):
             self.after = watermark
         self._live = False
+        caught_up = watermark if isinstance(watermark, int) else 0
         while True:
             while heard:
                 if len(heard) > MOST_WAITING:
@@ -107,7 +108,8 @@ class Tailing:
                 for one in self._taken(heard.popleft()):
                     yield one
             socket.check()
-            self._say_live()
+            if (self.after or 0) >= caught_up:
+                self._say_live()
             await stirred.wait()
             stirred.clear()
 
