@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from millrace.ledger.domain.errors import BadRequest, TooLarge
     from millrace.ledger.domain.errors import Conflict as EventConflict
     from millrace.version import VERSION
+    from millrace_client.catalog import Catalog
     from millrace_client.errors import ClientError, NoHub, Refused, Unreachable, Usage
     from millrace_client.journal.capture import Report
     from millrace_client.journal.local_journal import LocalJournal
     from millrace_client.journal.ports import Taken
     from millrace_client.operator.hub import Operator
+    from millrace_client.sessions import Realtime, SessionGapped
     from millrace_client.streams.markers import Marker, Markers, Position
     from millrace_client.streams.negotiation import Limits, Negotiated
     from millrace_client.streams.polling import Batch, Polled
@@ -38,12 +40,15 @@ if TYPE_CHECKING:
     from millrace_client.sync.protocol import Lost, RateLimited
     from millrace_client.sync.settings import Settings, Status
     from millrace_client.sync.store import CursorMoved, Store
+    from millrace_client.sync.subscriber import Subscriber
+    from millrace_client.sync.tailing import TailedEvent, TailGapped
     from millrace_client.tokens import Grant, sign
 
 __all__ = [
     "VERSION",
     "BadRequest",
     "Batch",
+    "Catalog",
     "Client",
     "ClientError",
     "Conflict",
@@ -68,17 +73,22 @@ __all__ = [
     "Position",
     "Progress",
     "RateLimited",
+    "Realtime",
     "Refused",
     "Rejected",
     "Report",
     "Runtime",
     "SdkError",
+    "SessionGapped",
     "Settings",
     "Status",
     "Store",
     "Stream",
     "StreamDegraded",
     "StreamGapped",
+    "Subscriber",
+    "TailGapped",
+    "TailedEvent",
     "Taken",
     "TooLarge",
     "Unreachable",
@@ -89,11 +99,13 @@ __all__ = [
 _HOMES = {
     "millrace.ledger.domain.errors": ("BadRequest", "TooLarge"),
     "millrace.version": ("VERSION",),
+    "millrace_client.catalog": ("Catalog",),
     "millrace_client.errors": ("ClientError", "NoHub", "Refused", "Unreachable", "Usage"),
     "millrace_client.journal.capture": ("Report",),
     "millrace_client.journal.local_journal": ("LocalJournal",),
     "millrace_client.journal.ports": ("Taken",),
     "millrace_client.operator.hub": ("Operator",),
+    "millrace_client.sessions": ("Realtime", "SessionGapped"),
     "millrace_client.streams.markers": ("Marker", "Markers", "Position"),
     "millrace_client.streams.negotiation": ("Limits", "Negotiated"),
     "millrace_client.streams.polling": ("Batch", "Polled"),
@@ -115,6 +127,8 @@ _HOMES = {
     "millrace_client.sync.protocol": ("Lost", "RateLimited"),
     "millrace_client.sync.settings": ("Settings", "Status"),
     "millrace_client.sync.store": ("CursorMoved", "Store"),
+    "millrace_client.sync.subscriber": ("Subscriber",),
+    "millrace_client.sync.tailing": ("TailGapped", "TailedEvent"),
     "millrace_client.tokens": ("Grant", "sign"),
 }
 _PLACES = {name: (home, name) for home, names in _HOMES.items() for name in names}

@@ -26,7 +26,7 @@ COMMANDS = {
     "pull": ["pull", "--project", "p", "--token", TOKEN],
     "follow": ["follow", "--project", "p", "--count", "1", "--token", TOKEN],
     "health": ["health"],
-    "targets": ["targets", "--token", TOKEN],
+    "targets": ["targets", "list", "--token", TOKEN],
 }
 ANSWER = {
     "status": "ok",

@@ -11,19 +11,48 @@ from typing import Annotated
 import typer
 
 from millrace.version import VERSION
-from millrace_client.commands import installed
+from millrace_client.commands import (
+    audit,
+    catalog,
+    console,
+    deliveries,
+    events,
+    grants,
+    installed,
+    ledgers,
+    listen,
+    markers,
+    retention,
+    sessions,
+    standing,
+    streams,
+    targets,
+)
 from millrace_client.commands.capture import capture
 from millrace_client.commands.connection import World
 from millrace_client.commands.follow import follow
+from millrace_client.commands.groups import with_examples
 from millrace_client.commands.health import health
+from millrace_client.commands.hub_command import on_hub, on_websocket
 from millrace_client.commands.output import err
 from millrace_client.commands.pull import pull
 from millrace_client.commands.stub import stub
 from millrace_client.commands.submit import submit
 from millrace_client.commands.sync import app as sync
-from millrace_client.commands.targets import targets
 from millrace_client.commands.token import token
-from millrace_client.errors import ClientError
+from millrace_client.errors import ClientError, Refused
+
+GROUPS = {
+    "events": events.app,
+    "targets": targets.app,
+    "retention": retention.app,
+    "sessions": sessions.app,
+    "streams": streams.app,
+    "markers": markers.app,
+    "grants": grants.app,
+    "catalog": catalog.app,
+    "sync": sync.app,
+}
 
 
 def root(version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False) -> None:
@@ -42,11 +71,28 @@ def command() -> typer.Typer:
         rich_markup_mode=None,
     )
     app.callback(invoke_without_command=True)(root)
-    for one in (submit, pull, follow, capture, stub, token, health, targets):
+    for one in (submit, pull, follow, capture, stub, token, health):
         app.command()(one)
-    app.add_typer(sync.app, name="sync")
+    _add_doors(app)
+    for name, group in GROUPS.items():
+        app.add_typer(group, name=name)
     installed.add_commands(app, installed.installed())
     return app
+
+
+def _add_doors(app: typer.Typer) -> None:
+    """The commands of one word that have no others beside them."""
+    for door in (ledgers, deliveries, audit, console):
+        name = door.__name__.rpartition(".")[2]
+        app.command(name, help=with_examples(door.HELP, *door.EXAMPLES))(on_hub(getattr(door, name)))
+    app.command("listen", help=with_examples(listen.HELP, *listen.EXAMPLES))(on_websocket(listen.listen))
+    app.command(help=with_examples(standing.OVERVIEW, "millrace overview"))(on_hub(standing.overview))
+    app.command(help=with_examples(standing.CONNECTIONS, "millrace connections --project demo"))(
+        on_hub(standing.connections)
+    )
+    app.command(help=with_examples(standing.DEGRADED, "millrace degraded pi-7"))(on_hub(standing.degraded))
+    examples = ("millrace profile demo", "millrace profile demo --set canonical")
+    app.command(help=with_examples(standing.PROFILE, *examples))(on_hub(standing.profile))
 
 
 @cache
@@ -64,6 +110,7 @@ def main(argv: list[str] | None = None, world: World | None = None) -> int:
         if "--json" in arguments:
             print(json.dumps({"error": error.as_json()}))
         err.print(str(error), style="red", markup=False)
+        _show_more(error)
         return error.exit_code
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 0
@@ -72,3 +119,22 @@ def main(argv: list[str] | None = None, world: World | None = None) -> int:
         sys.stderr.close()
         return 0
     return 0
+
+
+ADVICE = {
+    401: "Get a token with `millrace token` (for the hub on this machine), or set MILLRACE_TOKEN.",
+    403: "Ask for a token that reaches it; for the hub on this machine make one: `millrace token --role operator …`.",
+}
+
+
+def _show_more(error: ClientError) -> None:
+    """What is wrong field by field, where the hub told, and what to do where we know."""
+    if not isinstance(error, Refused):
+        return
+    found = error.details.get("errors")
+    for one in found if isinstance(found, list) else ():
+        if isinstance(one, dict):
+            place = one.get("pointer") or one.get("field") or ""
+            err.print(f"  {place}: {one.get('message', '')}", style="red", markup=False)
+    if error.status in ADVICE:
+        err.print(ADVICE[error.status], markup=False)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from millrace_client.sync.http import Client
 from millrace_client.tokens import Grant, sign
 
 CLIENT = "millrace-cli"
+GUIDED = "demo"
+EVERY_ROLE = ("producer", "consumer", "operator")
 REFUSALS = 3
 """Tries where nobody listens: together they take less than two seconds."""
 
@@ -54,6 +57,18 @@ class ChosenHub:
         secret = self.stack.secret()
         return lambda: sign(Grant(CLIENT, [project]), secret)
 
+    def everything(self, *projects: str) -> Callable[[], str]:
+        """
+        The token that was given; else, of the local hub, one with every role and partition. Raises `NoHub`.
+
+        A project must be named to be reached: these, and `demo`, which the guides use.
+        """
+        if self.token is not None or self.stack is None:
+            return self.bearer("")
+        secret = self.stack.secret()
+        named = sorted({*projects, GUIDED, "*"})
+        return lambda: sign(Grant(CLIENT, named, roles=EVERY_ROLE), secret)
+
 
 @dataclass(frozen=True, slots=True)
 class World:
@@ -62,6 +77,8 @@ class World:
     transport: httpx.BaseTransport | None = None
     sleep: Callable[[float], None] = time.sleep
     around: Surroundings = field(default_factory=Surroundings)
+    nap: Callable[[float], Awaitable[object]] = asyncio.sleep
+    """As `sleep`, for commands that wait for several things at once."""
 
     def connect(self, asked: Asked, project: str | None = None) -> Client:
         """A client for `project`; without one, for what needs no token of its own. Raises `Usage`."""

@@ -5,24 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
-from millrace_client import local_stack
-from millrace_client.commands.connection import Asked, ChosenHub, World
+from millrace_client.commands.connection import Asked
 from millrace_client.commands.journal_options import Home, Override
 from millrace_client.commands.options import JsonOutput, Project, Token, Url
 from millrace_client.commands.output import err, out
-from millrace_client.errors import NoHub, Usage
+from millrace_client.commands.websocket import WsUrl, show_status, websocket_of
 from millrace_client.sync.live import Live
-from millrace_client.sync.settings import Status
-
-WS_VARIABLE = "MILLRACE_WS_URL"
-STYLES = {"live": "green", "waiting": "yellow", "pruned": "yellow", "resync": "yellow"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +48,22 @@ def follow(
         bool, typer.Option("--resync", help="If the hub is behind the store, read everything again.")
     ] = False,
     url: Url = None,
-    ws_url: Annotated[
-        str | None, typer.Option("--ws-url", help="The hub's WebSocket; default: where the hub says it is.")
-    ] = None,
+    ws_url: WsUrl = None,
     override: Override = False,
     token: Token = None,
     home: Home = None,
     as_json: JsonOutput = False,
 ) -> None:
-    """Print what was committed and then what is being committed, in order, until Ctrl-C; with --json one a line."""
-    hub = _hub(ctx.obj, Asked(url, token, override, home), ws_url)
-    live = Live(hub.url, project, hub.token or hub.bearer(project), store=store or ":memory:", on_status=_show_status)
+    """
+    Print what was committed and then what is being committed, in order, until Ctrl-C; with --json one a line.
+
+    Examples:
+
+    \b
+      millrace follow --project demo --partition orders --count 1
+    """
+    hub = websocket_of(ctx.obj, Asked(url, token, override, home), ws_url)
+    live = Live(hub.url, project, hub.token or hub.bearer(project), store=store or ":memory:", on_status=show_status)
     seen: list[int] = []
     with suppress(KeyboardInterrupt):
         asyncio.run(_follow(live, Wanted(partition, since, count, resync, as_json), seen))
@@ -103,44 +103,3 @@ def _show(event: dict[str, Any], as_json: bool) -> None:
         (f"{event.get('client_id') or ''} {event['id']}".strip(), "dim"),
     )
     out.print(line, soft_wrap=True)
-
-
-def _show_status(status: Status) -> None:
-    text = f"{status.state}: {status.detail}" if status.detail else status.state
-    err.print(text, style=STYLES.get(status.state, "dim"), markup=False)
-
-
-def _hub(world: World, asked: Asked, ws_url: str | None) -> ChosenHub:
-    """The hub of this call, with its WebSocket's address for its own. Raises `Usage`."""
-    if ws_url is not None:
-        return _at(ws_url, asked)
-    in_environment = world.around.environment.get(WS_VARIABLE) or None
-    if in_environment is not None and world.resolved(asked).resolved_server_url is None:
-        return _at(in_environment, asked)
-    hub = world.hub(asked)
-    told = hub.stack.websocket_url if hub.stack else _told_by(world, hub.url)
-    if told is not None and in_environment is not None and not _same(told, in_environment):
-        raise Usage(
-            f"{WS_VARIABLE} is {in_environment}, but the WebSocket of {hub.url} is {told}. Unset it, or say with "
-            "--ws-url which one is meant."
-        )
-    address = told or in_environment
-    if address is None:
-        raise NoHub(f"{hub.url} does not say where its WebSocket is: name it with --ws-url.")
-    return replace(hub, url=address)
-
-
-def _at(ws_url: str, asked: Asked) -> ChosenHub:
-    """Whoever names the WebSocket alone needs a token, unless it is that of the local hub."""
-    stack = None if asked.token else local_stack.find()
-    return ChosenHub(ws_url, asked.token, stack if stack and _same(stack.websocket_url or "", ws_url) else None)
-
-
-def _told_by(world: World, url: str) -> str | None:
-    with world.client(url) as client:
-        told = client.health().get("websocket_url")
-    return told if isinstance(told, str) and told else None
-
-
-def _same(one: str, other: str) -> bool:
-    return one.rstrip("/") == other.rstrip("/")

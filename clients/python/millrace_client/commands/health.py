@@ -15,7 +15,14 @@ from millrace_client.commands.output import out
 def health(
     ctx: typer.Context, url: Url = None, override: Override = False, home: Home = None, as_json: JsonOutput = False
 ) -> None:
-    """Ask the hub whether it is well."""
+    """
+    Ask the hub whether it is well.
+
+    Examples:
+
+    \b
+      millrace health
+    """
     world: World = ctx.obj
     with world.connect(Asked(url, override=override, home=home)) as hub:
         answer = hub.health()

@@ -45,7 +45,14 @@ def pull(
     home: Home = None,
     as_json: JsonOutput = False,
 ) -> None:
-    """Print events in order, up to the newest; with --json one a line. How to go on is said on standard error."""
+    """
+    Print events in order, up to the newest; with --json one a line. How to go on is said on standard error.
+
+    Examples:
+
+    \b
+      millrace pull --project demo --partition orders
+    """
     world: World = ctx.obj
     hub = world.hub(Asked(url, token, override, home))
     partitions = sorted(set(partition)) if partition else None

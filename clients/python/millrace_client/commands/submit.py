@@ -44,7 +44,14 @@ def submit(
     home: Home = None,
     as_json: JsonOutput = False,
 ) -> None:
-    """Commit events, each exactly once: retries go out under the same ids."""
+    """
+    Commit events, each exactly once: retries go out under the same ids.
+
+    Examples:
+
+    \b
+      millrace submit --project demo --partition orders --type order.paid --payload '{"order": 17}' --id order-17-paid
+    """
     drafts = _drafts(partition or [], kind, payload, event_id, file)
     world: World = ctx.obj
     results: list[dict[str, Any]] = []

@@ -54,13 +54,13 @@ def token(
     unknown = set(role or []) - KNOWN_ROLES
     if unknown:
         raise Usage(f"No such role: {', '.join(sorted(unknown))}. Known: {', '.join(sorted(KNOWN_ROLES))}.")
-    grant = Grant(client, project or [], partitions, role or ROLES, tenant, _seconds(ttl), team)
+    grant = Grant(client, project or [], partitions, role or ROLES, tenant, seconds_of(ttl), team)
     claims = grant.claims(int(time.time()))
     signed = sign_claims(claims, local_stack.required().secret())
     print(json.dumps({"token": signed, "claims": claims}) if as_json else signed)
 
 
-def _seconds(ttl: str) -> int:
+def seconds_of(ttl: str) -> int:
     match = re.fullmatch(r"([1-9]\d{0,6})([smhd])", ttl)
     if match is None:
         raise Usage(f"--ttl {ttl} is not a duration; write it as 90s, 30m, 12h or 7d.")

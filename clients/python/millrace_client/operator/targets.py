@@ -42,6 +42,10 @@ class Targets:
     def drain(self, target_id: str) -> None:
         self.http.send("POST", _path(target_id, "drain"))
 
+    def status(self) -> Json:
+        """How all targets fare: what is due, who drains, what is stuck."""
+        return self.http.get("/v1/delivery/status")
+
     def attempts(self, target_id: str, event_id: str) -> Json:
         """One delivery with its last attempts."""
         return self.http.get(_path(target_id, "attempts"), {"event_id": event_id})
@@ -55,6 +59,36 @@ class Targets:
             after = page["next_after"]
             if after is None:
                 return
+
+    def retry(self, target_id: str, event_id: str) -> Json:
+        """Try one delivery again; the id is the one that the target knows."""
+        return self.http.send("POST", _path(target_id, "deliveries", quote(event_id, safe=""), "retry"))
+
+    def replay(
+        self,
+        target_id: str,
+        contract: str,
+        scope: str,
+        first: int,
+        last: int,
+        *,
+        until_ms: int | None = None,
+        dry_run: bool = False,
+    ) -> Iterator[Json]:
+        """
+        Deliver a range of positions again, step by step: each answer says how many were found and are sent again.
+
+        With `until_ms`, only what was last tried then or before: give the time at which you begin, and a call that is
+        repeated replays nothing twice.
+        """
+        start: int | None = first
+        while start is not None:
+            body = {"contract": contract, "scope": scope, "from_position": start, "to_position": last}
+            step = self.http.send(
+                "POST", _path(target_id, "replay"), {**body, "until_ms": until_ms, "dry_run": dry_run}
+            )
+            yield step
+            start = step["next"]
 
     def retry_many(
         self,

@@ -28,7 +28,7 @@ class Dialer:
     def __init__(
         self,
         url: str,
-        project: str,
+        project: str | None,
         token: Token,
         client_id: str | None,
         settings: Settings,
@@ -117,11 +117,9 @@ class Dialer:
             await self._socket.close()
 
     async def _try(self, on_event: Callable[[Json], None], stirred: asyncio.Event) -> Socket:
-        introduction = {
-            "token": self._in_use,
-            "client_id": self._client_id or client_of(self._in_use),
-            "project": self._project,
-        }
+        introduction: Json = {"token": self._in_use, "client_id": self._client_id or client_of(self._in_use)}
+        if self._project is not None:
+            introduction["project"] = self._project
         self.notify(Status("connecting", self._url))
         self._socket = await open_socket(self._url, introduction, self.settings, on_event, stirred)
         if self._closing.is_set():

@@ -27,6 +27,19 @@ def one(kind: str, payload: str, partitions: Sequence[str], event_id: str | None
     }
 
 
+def value_of(text: str, where: str) -> Any:
+    """JSON as a person gives it: the text itself, @file, or - for standard input. Raises `Usage`."""
+    return _json(_text(text), where)
+
+
+def objects_of(file: str) -> list[Event]:
+    """The objects of a file, one a line (- for standard input). Raises `Usage`."""
+    values = [_json(line, f"line {number}") for number, line in enumerate(lines_of(file), 1) if line.strip()]
+    if not values or not all(isinstance(one, dict) for one in values):
+        raise Usage(f"{file} must have one JSON object a line.")
+    return values
+
+
 def from_lines(lines: Iterable[str], partitions: Sequence[str]) -> Iterator[Event]:
     """Each line is an event as the hub takes it, or just `{"type", "payload"}`; a missing id is made up."""
     for number, line in enumerate(lines, 1):

@@ -148,9 +148,16 @@ def _answer(response: httpx.Response) -> Json:
         raise Unreachable(f"{response.url} answered {response.status_code}, but not with an object: is it a hub?")
     if response.is_success:
         return body
-    code, message = str(body.get("code", "error")), str(body.get("message", response.reason_phrase))
+    code = str(body.get("code") or body.get("machine_code") or "error")
+    message = str(body.get("message") or response.reason_phrase)
+    raise Refused(response.status_code, code, message, _details(body))
+
+
+def _details(body: Json) -> Json:
+    """Realtime tells the errors of an event beside its details; here they are among them."""
     details = body.get("details")
-    raise Refused(response.status_code, code, message, details if isinstance(details, dict) else None)
+    details = details if isinstance(details, dict) else {}
+    return {"errors": body["errors"]} | details if body.get("errors") else details
 
 
 def _pause(attempt: int) -> float:

@@ -38,6 +38,14 @@ class Lost(Unreachable):
         self.retry_after = retry_after
 
 
+class SubscriptionEnded(Lost):
+    """The hub ended a subscription, because events that it had not sent are no longer kept."""
+
+    def __init__(self, message: str, pruned_through: int) -> None:
+        super().__init__(message)
+        self.pruned_through = pruned_through
+
+
 class RateLimited(Refused):
     """The same again is welcome after `retry_after` seconds."""
 
@@ -81,8 +89,7 @@ def parse(raw: str | bytes) -> tuple[str, str | None, Json]:
 def error_of(payload: Json) -> ClientError:
     """What an `error` message means to whoever asked."""
     code, text = str(payload.get("code", "error")), str(payload.get("message", ""))
-    details = payload.get("details")
-    details = details if isinstance(details, dict) else {}
+    details = _details(payload)
     if code == "server_error":
         return Lost(f"server_error: {text}")
     if code == "rate_limited":
@@ -90,3 +97,19 @@ def error_of(payload: Json) -> ClientError:
             details = {"retry_after_ms": payload["retry_after_ms"]} | details
         return RateLimited(STATUS[code], code, text, details)
     return Refused(STATUS.get(code, 400), code, text, details)
+
+
+def end_of(payload: Json) -> SubscriptionEnded | None:
+    """The end of a subscription, if this `error` tells of one."""
+    details = _details(payload)
+    inside = details["details"] if isinstance(details.get("details"), dict) else details
+    if "subscription_id" not in inside:
+        return None
+    floor = inside.get("floor_seq_no")
+    through = floor - 1 if isinstance(floor, int) else inside.get("prunedThrough")
+    return SubscriptionEnded(str(payload.get("message", "")), through if isinstance(through, int) else 0)
+
+
+def _details(payload: Json) -> Json:
+    details = payload.get("details")
+    return details if isinstance(details, dict) else {}

@@ -11,7 +11,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI, WebSocketException
 
 from millrace_client.errors import ClientError, Unreachable
-from millrace_client.sync.protocol import CLOSING, Json, Lost, RateLimited, error_of, frames, message, parse
+from millrace_client.sync.protocol import CLOSING, Json, Lost, RateLimited, end_of, error_of, frames, message, parse
 from millrace_client.sync.settings import Settings
 
 PASSING = {408, 429}
@@ -22,7 +22,8 @@ class Socket:
     """
     A connection that is read all the time, whatever its user does.
 
-    `on_event` gets each broadcast. `stirred` is set when one came or the connection failed; `failure` says why.
+    `on_event` gets each broadcast, and each event of a subscription. `stirred` is set when one came or the connection
+    failed; `failure` says why.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class Socket:
     def _take(self, raw: str | bytes) -> None:
         kind, msg_id, payload = parse(raw)
         waiting = self._waiting.pop(msg_id, None) if isinstance(msg_id, str) else None
-        if kind == "event_broadcast":
+        if kind in ("event_broadcast", "event"):
             self._on_event(payload)
             self._stirred.set()
         elif kind == "error":
@@ -117,7 +118,8 @@ class Socket:
                 self._fail(error)
             elif waiting is None:
                 # An error that answers nothing we know of: what it took from us is unknown, so start afresh.
-                self._fail(Lost(str(error), error.retry_after if isinstance(error, RateLimited) else 0))
+                pause = error.retry_after if isinstance(error, RateLimited) else 0
+                self._fail(end_of(payload) or Lost(str(error), pause))
         elif waiting is not None and not waiting.done():
             waiting.set_result(payload)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from millrace_client.commands.groups import with_examples
 from millrace_client.commands.sync.archive import archive
 from millrace_client.commands.sync.audit import audit
 from millrace_client.commands.sync.conflicts import conflicts
@@ -15,7 +16,9 @@ from millrace_client.commands.sync.status import status
 from millrace_client.commands.sync.targets import targets
 
 app = typer.Typer(
-    help="Deliver captured events to their targets, and look after the local journal.",
+    help=with_examples(
+        "Deliver captured events to their targets, and look after the local journal.", "millrace sync status"
+    ),
     no_args_is_help=True,
     rich_markup_mode=None,
 )
