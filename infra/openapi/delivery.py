@@ -170,7 +170,7 @@ def paths() -> dict[str, Any]:
                 "404",
                 parameters=[TARGET],
                 body=(
-                    ref("ReplayRequest"),
+                    ref("RangeReplayRequest"),
                     {"contract": "sync", "scope": "demo", "from_position": 1, "to_position": 5000},
                 ),
             )

@@ -359,7 +359,7 @@ class TerminalFailures(Closed):
     failures: Annotated[list[TerminalFailure], Field(description="The first of them.")]
 
 
-class ReplayRequest(Closed):
+class RangeReplayRequest(Closed):
     contract: str
     scope: Annotated[str, Field(min_length=1, description="One ledger that the target's sources name.")]
     from_position: Annotated[int, Field(ge=1, le=MOST_POSITION)]
@@ -416,7 +416,7 @@ MODELS: tuple[type[BaseModel], ...] = (
     AttemptsModel,
     RetryManyRequest,
     RetriedMany,
-    ReplayRequest,
+    RangeReplayRequest,
     ReplayedRange,
     DeliveryStatusModel,
 )

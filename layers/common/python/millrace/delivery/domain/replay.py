@@ -46,13 +46,13 @@ class WantedRange:
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class RangeReplay:
     scope: Scope
     wanted: WantedRange
     dry_run: bool = False
 
 
-def check_replay(tenant: str, body: Any) -> Replay:
+def check_replay(tenant: str, body: Any) -> RangeReplay:
     """Raises `BadRequest`, naming the field."""
     if not isinstance(body, dict):
         raise BadRequest("The body must be an object.", field="body", value_class=kind_of(body))
@@ -72,7 +72,7 @@ def check_replay(tenant: str, body: Any) -> Replay:
     if last < first:
         raise BadRequest("to_position must not be below from_position.", field="to_position")
     until_ms = _number(given, "until_ms", 0, MOST_MS) if "until_ms" in given else MOST_MS
-    return Replay(scope, WantedRange(first, last, until_ms), given.get("dry_run", False))
+    return RangeReplay(scope, WantedRange(first, last, until_ms), given.get("dry_run", False))
 
 
 def _number(given: Mapping[str, Any], name: str, low: int, high: int) -> int:
