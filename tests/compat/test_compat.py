@@ -19,7 +19,7 @@ from tests.support.aws_tables import AwsTables, create_tables, new_client, resou
 
 RECORDED = sorted(FOLDER.glob("*.json"))
 FORMATS = {b"\x01", b"\x02"}
-"""Of pages, which every recorded release reads. The release that reads a new one adds it here; the next one writes it."""
+"""Of pages, which every recorded release reads. The release that reads a new one adds it; the next one writes it."""
 LATER = {"future": {"S": "what a newer release adds"}}
 
 
