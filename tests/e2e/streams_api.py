@@ -169,10 +169,17 @@ def with_http(runtime: Runtime, http: httpx.Client) -> Runtime:
 
 
 def rotate_stream_secret(hub: Hub) -> None:
-    stacks = hub.client("cloudformation").describe_stacks(StackName=hub.stack.stack_name)["Stacks"]
-    arn = next(out["OutputValue"] for out in stacks[0]["Outputs"] if out["OutputKey"] == "StreamSecretArn")
-    hub.client("secretsmanager").put_secret_value(SecretId=arn, SecretString=os.urandom(32).hex())
+    rotate(hub, "StreamSecretArn")
     restart(hub, *KEYED_FUNCTIONS)
+
+
+def rotate(hub: Hub, output: str, value: str = "") -> str:
+    """A new value for the secret that an output of the stack names, as an operator gives it; returns it."""
+    stacks = hub.client("cloudformation").describe_stacks(StackName=hub.stack.stack_name)["Stacks"]
+    arn = next(out["OutputValue"] for out in stacks[0]["Outputs"] if out["OutputKey"] == output)
+    chosen = value or os.urandom(32).hex()
+    hub.client("secretsmanager").put_secret_value(SecretId=arn, SecretString=chosen)
+    return chosen
 
 
 def restart(hub: Hub, *functions: str) -> None:
