@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.translated import functions, monitoring, of_type, read, template, translate
+from tests.support.translated import attribute, functions, monitoring, of_type, read, template, translate
 
 SOURCE = read("template.yaml")
 DOORS = sorted(name.removesuffix("Aliaslive") for name in of_type("AWS::Lambda::Alias"))
@@ -33,6 +33,25 @@ def test_every_role_may_use_the_accounts_own_key_through_the_services_that_keep_
     assert {service["Fn::Sub"].partition(".")[0] for service in services} == {"dynamodb", "s3", "secretsmanager", "sqs"}
     users = {role["Fn::If"][1]["Ref"] if "Fn::If" in role else role["Ref"] for role in policy["Properties"]["Roles"]}
     assert users == of_type("AWS::IAM::Role").keys() - {"CanaryRole"}
+
+
+def test_functions_are_traced_only_if_it_is_asked_for() -> None:
+    asked = template()["Parameters"]["Tracing"]
+    assert (asked["Default"], asked["AllowedValues"]) == ("PassThrough", ["PassThrough", "Active"])
+    assert template()["Conditions"]["HasTracing"] == {"Fn::Equals": [{"Ref": "Tracing"}, "Active"]}
+    for name, function in functions().items():
+        assert function["Properties"]["TracingConfig"] == {"Mode": {"Ref": "Tracing"}}, name
+    stage = template()["Resources"]["BatchStage"]["Properties"]
+    assert stage["TracingEnabled"] == {"Fn::If": ["HasTracing", True, False]}
+
+
+def test_every_function_may_send_traces_and_nothing_else_of_x_ray() -> None:
+    policy = of_type("AWS::IAM::ManagedPolicy")["TracingPolicy"]
+    assert policy["Condition"] == "HasTracing"
+    (statement,) = policy["Properties"]["PolicyDocument"]["Statement"]
+    assert statement["Action"] == ["xray:PutTraceSegments", "xray:PutTelemetryRecords"]
+    traced = {role["Ref"] for role in policy["Properties"]["Roles"]}
+    assert traced == {attribute(function["Properties"]["Role"]).partition(".")[0] for function in functions().values()}
 
 
 @pytest.mark.parametrize("secret", sorted(of_type("AWS::SecretsManager::Secret")))

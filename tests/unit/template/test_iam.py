@@ -348,9 +348,10 @@ def test_a_function_may_do_exactly_what_it_needs(function: str) -> None:
 
 
 def test_roles_are_the_only_source_of_rights() -> None:
-    """But for the account's own key, which every role may use through the services that keep the hub's data."""
+    """But for the account's own key, which every role may use through the services that keep the hub's data, and for
+    traces, if they are asked for."""
     assert not of_type("AWS::IAM::Policy")
-    assert of_type("AWS::IAM::ManagedPolicy").keys() == {"KeyPolicy"}
+    assert of_type("AWS::IAM::ManagedPolicy").keys() == {"KeyPolicy", "TracingPolicy"}
     for name, role in of_type("AWS::IAM::Role").items():
         rights_in = "ManagedPolicyArns" if name == "CanaryRole" else "Policies"
         assert role["Properties"].keys() == {"PermissionsBoundary", "AssumeRolePolicyDocument", rights_in}
