@@ -149,6 +149,7 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "DeliveryTable.Arn": dynamodb("Query", "BatchGetItem"),
         "TokenSecret.Id": READ_SECRET,
     },
+    "ConsoleFunction": {"ConsoleLogs.Arn": WRITE_LOGS},
     "MetaFunction": {"MetaLogs.Arn": WRITE_LOGS},
     "SocketFunction": {
         "SocketLogs.Arn": WRITE_LOGS,
