@@ -15,7 +15,14 @@ from millrace.delivery.doors.http import (
     retry_delivery,
     status,
 )
-from millrace.delivery.doors.steering import list_targets, pause_target, resume_target, retry_many, show_attempts
+from millrace.delivery.doors.steering import (
+    list_targets,
+    pause_target,
+    replay_range,
+    resume_target,
+    retry_many,
+    show_attempts,
+)
 from millrace.ledger import wiring as core
 from millrace.runtime import bearer
 from millrace.runtime.http import Request, Response, endpoint
@@ -38,6 +45,7 @@ ROUTES: dict[str, Callable[[Request], Response]] = {
     ),
     f"GET {TARGET}/attempts": lambda request: show_attempts(wiring.inspect(), request),
     f"POST {TARGET}/retry": lambda request: retry_many(wiring.retry_many(), core.audited(), request),
+    f"POST {TARGET}/replay": lambda request: replay_range(wiring.replay_range(), core.audited(), request),
     f"POST {TARGET}/pause": lambda request: pause_target(wiring.targets(), core.audited(), request),
     f"POST {TARGET}/resume": lambda request: resume_target(wiring.targets(), core.audited(), request),
     "GET /v1/delivery/status": lambda request: status(wiring.status(), request),

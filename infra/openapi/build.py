@@ -20,6 +20,8 @@ from infra.openapi import (
     markers,
     markers_models,
     models,
+    overview,
+    overview_models,
     realtime,
     realtime_models,
     retention,
@@ -29,6 +31,8 @@ from infra.openapi import (
     streams,
     streams_models,
     sync,
+    tables,
+    tables_models,
 )
 from infra.openapi.page import page
 from infra.openapi.parts import JSON, parameter, problems, ref, response
@@ -46,6 +50,8 @@ MODELS = (
     *catalog_models.MODELS,
     *retention_models.MODELS,
     *ledgers_models.MODELS,
+    *overview_models.MODELS,
+    *tables_models.MODELS,
 )
 DESCRIPTION = """\
 A serverless event hub. Events are committed **exactly once** into an ordered, gapless ledger and read back from any \
@@ -76,6 +82,7 @@ def document() -> dict[str, Any]:
             {"name": "catalog", "description": "Domains of versioned events in one envelope."},
             {"name": "retention", "description": "How long events are kept."},
             {"name": "operators", "description": "Which ledgers there are, how they stand, and their events."},
+            {"name": "tables", "description": "What compaction made, what it set aside, and what it takes."},
             {"name": "hub"},
         ],
         "paths": {
@@ -88,6 +95,8 @@ def document() -> dict[str, Any]:
             **catalog.paths(),
             **retention.paths(),
             **ledgers.paths(),
+            **overview.paths(),
+            **tables.paths(),
             "/health": {"get": _open("health", "Whether the hub answers", JSON, ref("Health"))},
             "/openapi.json": {"get": _open("openapi", "This document", JSON, {"type": "object"})},
             "/docs": {"get": _open("docs", "This document as a page", "text/html", {"type": "string"})},

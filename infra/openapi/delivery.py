@@ -160,6 +160,21 @@ def paths() -> dict[str, Any]:
                 body=(ref("RetryManyRequest"), {"status": "terminal_failed", "families": ["build."]}),
             )
         },
+        f"{ONE}/replay": {
+            "post": _operation(
+                "replayRange",
+                "Send a range of events again, by hand",
+                "Even what the target has; receivers answer `duplicate` to what they know. A bounded amount of work: "
+                f"while `next` is not null, send the same body with `from_position` set to it. {ROLE}",
+                "ReplayedRange",
+                "404",
+                parameters=[TARGET],
+                body=(
+                    ref("RangeReplayRequest"),
+                    {"contract": "sync", "scope": "demo", "from_position": 1, "to_position": 5000},
+                ),
+            )
+        },
         f"{ONE}/pause": {
             "post": _operation(
                 "pauseTarget",

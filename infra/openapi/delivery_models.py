@@ -11,6 +11,7 @@ from millrace.delivery.domain.bulk import MOST_MS, MOST_PREFIXES
 from millrace.delivery.domain.events import MOST_ID_BYTES
 from millrace.delivery.domain.hub_targets import LEAST_RATE, MOST_FAMILIES, MOST_RATE
 from millrace.delivery.domain.inbox import MOST_EVENT_BYTES
+from millrace.delivery.domain.replay import MOST_POSITION
 from millrace.delivery.domain.sources import MOST_PATTERN_BYTES, MOST_SOURCES
 from millrace.delivery.domain.states import MOST_HISTORY
 from millrace.delivery.domain.targets import MOST_EVENTS
@@ -208,6 +209,9 @@ class DeliveryModel(Closed):
     last_ms: Milliseconds
     next_ms: Annotated[int | None, Field(description="Not tried again before; null: not by itself.")]
     error: str | None
+    delivered_before_ms: Annotated[
+        Milliseconds | None, Field(description="When it was delivered before it was replayed; null: it was not.")
+    ]
 
 
 class DeliveryPage(Closed):
@@ -355,6 +359,28 @@ class TerminalFailures(Closed):
     failures: Annotated[list[TerminalFailure], Field(description="The first of them.")]
 
 
+class RangeReplayRequest(Closed):
+    contract: str
+    scope: Annotated[str, Field(min_length=1, description="One ledger that the target's sources name.")]
+    from_position: Annotated[int, Field(ge=1, le=MOST_POSITION)]
+    to_position: Annotated[int, Field(ge=1, le=MOST_POSITION, description="Included; what is new is sent anyway.")]
+    until_ms: Annotated[
+        int | None, Field(ge=0, le=MOST_MS, description="Only what was last tried at this time or before.")
+    ] = None
+    dry_run: bool | None = None
+
+
+class ReplayedRange(Closed):
+    target_id: str
+    contract: str
+    scope: str
+    matched: Annotated[int, Field(ge=0)]
+    replayed: Annotated[int, Field(ge=0, description="Less than `matched` if some changed at the same time.")]
+    delivered_before: Annotated[int, Field(ge=0, description="How many of those that matched the target had.")]
+    dry_run: bool
+    next: Annotated[int | None, Field(description="The `from_position` of the next request; null at the end.")]
+
+
 class DeliveryStatusModel(Closed):
     ok: Annotated[bool, Field(description="Nothing is given up, paused or blocked.")]
     exit_code: Literal[0, 1]
@@ -390,5 +416,7 @@ MODELS: tuple[type[BaseModel], ...] = (
     AttemptsModel,
     RetryManyRequest,
     RetriedMany,
+    RangeReplayRequest,
+    ReplayedRange,
     DeliveryStatusModel,
 )

@@ -82,6 +82,9 @@ class EventDelivery(Closed):
     last_ms: Milliseconds | None
     next_ms: Milliseconds | None
     error: str | None
+    delivered_before_ms: Annotated[
+        Milliseconds | None, Field(description="When it was delivered before it was replayed.")
+    ]
 
 
 class FoundEvent(Closed):

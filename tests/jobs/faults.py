@@ -46,8 +46,8 @@ class FaultyWorkspace:
     def written(self, folder: str) -> tuple[File, ...]:
         return tuple(self._do(self.inner.written, folder))
 
-    def list(self, prefix: str) -> Iterator[ListedObject]:
-        return iter(self._do(lambda: [*self.inner.objects.list(prefix)]))
+    def list(self, prefix: str, after: str = "") -> Iterator[ListedObject]:
+        return iter(self._do(lambda: [*self.inner.objects.list(prefix, after)]))
 
     def get(self, name: str) -> Fetched | None:
         found: Fetched | None = self._do(self.inner.objects.get, name)

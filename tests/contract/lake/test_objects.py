@@ -66,6 +66,15 @@ def test_what_was_put_can_be_read_and_listed(objects: Objects) -> None:
     assert objects.get("a/3") is None
 
 
+def test_a_listing_goes_on_after_a_name(objects: Objects) -> None:
+    for name in ("a/1", "a/2", "a/é", "b/1"):
+        objects.put(name, b"x")
+    assert [one.name for one in objects.list("a/", "a/1")] == ["a/2", "a/é"]
+    assert [one.name for one in objects.list("a/", "a/15")] == ["a/2", "a/é"]
+    assert [one.name for one in objects.list("a/", "a/é")] == []
+    assert [one.name for one in objects.list("b/", "a/é")] == ["b/1"]
+
+
 def test_a_taken_name_stays_as_it_is(objects: Objects) -> None:
     """C3."""
     assert objects.put("a", b"first")

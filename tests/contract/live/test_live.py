@@ -14,15 +14,18 @@ from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.errors import Unavailable
 from millrace.ledger.domain.names import Ledger
 from millrace.live.adapters.dynamodb.connections import DynamoConnections
+from millrace.live.adapters.dynamodb.open_sockets import DynamoOpenSockets
 from millrace.live.adapters.dynamodb.places import LIFE_SECONDS, DynamoPlaces
 from millrace.live.adapters.dynamodb.subscriptions import DynamoSubscriptions
 from millrace.live.adapters.memory import MemoryConnections, MemoryPlaces, MemorySubscriptions
+from millrace.live.adapters.memory_sockets import MemoryOpenSockets
 from millrace.live.domain.line import TURN_MS
 from millrace.live.ports import (
     Connection,
     Connections,
     Cycle,
     Handover,
+    OpenSockets,
     Places,
     Subscription,
     Subscriptions,
@@ -41,13 +44,15 @@ class Stores:
     connections: Connections
     subscriptions: Subscriptions
     places: Places
+    sockets: OpenSockets
 
 
 @pytest.fixture(params=["memory", "moto", "embedded"])
 def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
     if request.param == "memory":
         connections, subscriptions = MemoryConnections(), MemorySubscriptions()
-        yield Stores(connections, subscriptions, MemoryPlaces(connections, subscriptions))
+        places = MemoryPlaces(connections, subscriptions)
+        yield Stores(connections, subscriptions, places, MemoryOpenSockets(places))
     elif request.param == "moto":
         with mock_aws():
             yield on_dynamodb(None)
@@ -61,6 +66,7 @@ def on_dynamodb(endpoint: str | None) -> Stores:
         DynamoConnections(tables.client, tables.connections),
         DynamoSubscriptions(tables.client, tables.connections, in_turn, lambda: NOW),
         DynamoPlaces(tables.client, tables.connections, lambda: NOW),
+        DynamoOpenSockets(tables.client, tables.connections, lambda: NOW),
     )
 
 
@@ -294,6 +300,33 @@ def test_a_place_is_taken_once_and_given_back_with_its_connection_or_subscriptio
     assert stores.places.of_subscription("default", "c2", "s1") == 1
     assert stores.places.of_connection("default", "c2") == 1
     stores.connections.remove("c1")
+
+
+def test_a_tenants_connections_are_listed_in_order_with_what_they_subscribed_to(stores: Stores) -> None:
+    bearer = Identity("C1", "default", frozenset({"demo"}), ("*",), frozenset({"consumer"}), "default")
+    for name in ("c3", "c1", "c2", "stranger"):
+        stores.connections.open(name, NOW)
+    for name in ("c1", "c2", "c3"):
+        turn = stores.connections.line_up(name, "connect", NOW)
+        stores.connections.end_turn(turn, Connection(name, "snake", bearer, "demo"), NOW)
+        stores.places.of_connection("default", name)
+    stores.places.of_connection("other", "stranger")
+    stores.subscriptions.add(subscription("c1", "sync", partitions=("a", "b#c")))
+    stores.subscriptions.add(subscription("c1", "s1", partitions=None))
+    sockets = stores.sockets
+    assert list(sockets.page("default", "", 2)) == ["c1", "c2"]
+    assert list(sockets.page("default", "c2", 2)) == ["c3"]
+    assert list(sockets.page("nobody", "", 2)) == []
+    found = sockets.look("c1")
+    assert found is not None
+    assert (found.connection.project, list(found.subscriptions)) == (
+        "demo",
+        [("s1", LEDGER.name), ("sync", LEDGER.name)],
+    )
+    assert sockets.look("stranger") is None
+    stores.connections.remove("c1")
+    assert list(sockets.page("default", "", 10)) == ["c2", "c3"]
+    assert sockets.look("c1") is None
 
 
 def test_a_place_that_nobody_gave_back_ends_with_the_life_of_a_connection() -> None:

@@ -159,6 +159,16 @@ def test_a_subscription_is_marked_once(stores: Stores) -> None:
         assert not stores.runtimes.is_marked(stream, subscription)
 
 
+def test_marked_subscriptions_are_listed_in_order_some_at_a_time(stores: Stores) -> None:
+    """T9."""
+    for name in ("c", "a", "b"):
+        stores.runtimes.mark(STREAM, name)
+    stores.runtimes.mark(stream_ledger("t", "r", "s2"), "x")
+    assert list(stores.runtimes.degraded_after(STREAM, "", 2)) == ["a", "b"]
+    assert list(stores.runtimes.degraded_after(STREAM, "b", 2)) == ["c"]
+    assert list(stores.runtimes.degraded_after(stream_ledger("t", "r", "s3"), "", 2)) == []
+
+
 def test_of_many_that_mark_at_once_one_was_the_first(stores: Stores) -> None:
     """T9."""
     with ThreadPoolExecutor(8) as pool:

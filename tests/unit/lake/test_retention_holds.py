@@ -168,8 +168,8 @@ def test_an_event_that_is_driven_again_meanwhile_is_held_still(listed: str) -> N
     quarantine(hub, name, "unknown_version", ledger=DEMO, sequence_position=4, sha256="s")
 
     class DrivenAgainAfterAListing(MemoryObjects):
-        def list(self, prefix: str) -> Iterator[ListedObject]:
-            yield from list(super().list(prefix))
+        def list(self, prefix: str, after: str = "") -> Iterator[ListedObject]:
+            yield from list(super().list(prefix, after))
             if prefix == listed:
                 Redrive(hub.objects)(["x"], {"x": fourth})
 

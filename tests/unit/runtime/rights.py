@@ -43,6 +43,9 @@ OWN_NEGOTIATION: Answer = (200, {"events": [ANY], "next_after": 1})
 NO_LEDGER: Answer = (404, {"message": "There is no such ledger."})
 NO_EVENT: Answer = (404, {"message": "There is no such event in this ledger."})
 NO_LEDGERS: Answer = (200, {"ledgers": []})
+SMALL: Answer = (200, {"targets": {"well": 0, "paused": 0, "blocked": 0}})
+NO_NUMBERS: Answer = (200, {"tables": None, "waiting": None, "quarantine": None})
+NO_ENTRY: Answer = (404, {"message": "Nothing in quarantine has this id."})
 NO_TARGET: Answer = (404, {"message": "There is no such target."})
 
 
@@ -178,6 +181,7 @@ DOORS = (
     Door(query("target_list", counts="true"), OPERATE, (200, {"targets": []}), "*", unreached=(200, {"targets": []})),
     Door(sample("delivery_attempts"), OPERATE, NO_TARGET, "*"),
     Door(sample("target_retry"), OPERATE, NO_TARGET, "*"),
+    Door(sample("target_replay"), OPERATE, NO_TARGET, "*"),
     Door(sample("target_pause"), OPERATE, NO_TARGET, "*"),
     Door(sample("target_resume"), OPERATE, NO_TARGET, "*"),
     Door(sample("delivery_status"), OPERATE, (200, NOTHING_DELIVERED), "*", unreached=(200, {"delivery_targets": []})),
@@ -188,6 +192,18 @@ DOORS = (
     Door(sample("ledger_get"), OPERATE, NO_LEDGER, "catalog:orders"),
     Door(sample("ledger_events"), OPERATE, NO_LEDGER, "catalog:orders"),
     Door(sample("ledger_event"), OPERATE, NO_EVENT, "orders", project=True, unreached=NO_EVENT),
+    Door(
+        sample("overview"), OPERATE, (200, {"looked_at": ANY, "connections": 0, "problems": []}), "*", unreached=SMALL
+    ),
+    Door(sample("connection_list"), OPERATE, (200, {"connections": []}), project=True),
+    Door(sample("degraded_list"), OPERATE, (200, {"degraded": [], "gaps": []}), "runtime:rt-1"),
+    Door(sample("tables"), OPERATE, (200, {"edition": 0, "tables": None, "waiting": None}), "*", unreached=NO_NUMBERS),
+    Door(sample("quarantine_list"), OPERATE, (200, {"entries": []})),
+    Door(sample("quarantine_show"), OPERATE, NO_ENTRY, right=404, unreached=NO_ENTRY),
+    Door(sample("quarantine_redrive"), OPERATE, (200, {"redriven": {}})),
+    Door(sample("quarantine_repair"), OPERATE, NO_ENTRY, right=404, unreached=NO_ENTRY),
+    Door(sample("registry_put"), OPERATE, (403, {}), "*"),
+    Door(sample("registry_read"), OPERATE, (200, {"types": 1})),
     Door(retained("retention_set"), OPERATE, (200, {"max_age_days": 90}), "*", project=True, turn=CREATES),
     Door(retained("retention_read"), OPERATE, (200, {"max_age_days": None}), project=True),
     Door(sample("retention_list"), OPERATE, (200, {"policies": []}), "*", unreached=(200, {"policies": []})),

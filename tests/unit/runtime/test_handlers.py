@@ -252,6 +252,30 @@ def test_ledgers_and_events_are_shown_to_operators() -> None:
     assert (found["event"]["id"], found["event"]["position"], found["deliveries"]) == ("order-17-paid", 1, [])
 
 
+def test_operators_steer_quarantine_and_registry_and_see_the_tables() -> None:
+    """C5, C7"""
+    put = json.loads(invoke("lake", sample("registry_put"))["body"])
+    assert put == {"types": 1, "versions": 1, "policy": "quarantine"}
+    assert json.loads(invoke("lake", sample("registry_read"))["body"])["registry"]["types"].keys() == {"order.placed"}
+    shown = json.loads(invoke("lake", sample("tables"))["body"])
+    assert (shown["edition"], shown["waiting"]["objects"]) == (0, 0)
+    assert json.loads(invoke("lake", sample("quarantine_list"))["body"])["entries"] == []
+    assert json.loads(invoke("lake", sample("quarantine_redrive"))["body"]) == {"redriven": {}, "next": None}
+    assert invoke("lake", sample("quarantine_show"))["statusCode"] == 404
+    assert invoke("lake", sample("quarantine_repair"))["statusCode"] == 404
+
+
+def test_operators_see_how_the_hub_stands() -> None:
+    invoke("submit", sample("submit"))
+    shown = json.loads(invoke("operate", sample("overview"))["body"])
+    assert (shown["looked_at"], shown["more"], shown["connections"]) == (1, False, 0)
+    assert shown["stages"]["fan_out"]["ledgers_behind"] == 1
+    assert [one["events"] for one in shown["events_per_minute"]["minutes"]] == [1]
+    listed = json.loads(invoke("operate", sample("connection_list"))["body"])
+    assert listed == {"connections": [], "next": None}
+    assert json.loads(invoke("operate", sample("degraded_list"))["body"]) == {"degraded": [], "gaps": [], "next": None}
+
+
 @pytest.mark.parametrize(
     ("parameters", "field"),
     [

@@ -11,7 +11,7 @@ from typing import Any
 import boto3
 import pytest
 
-from infra.openapi.delivery_models import AttemptsModel, DeliveryStatusModel
+from infra.openapi.delivery_models import AttemptsModel, DeliveryStatusModel, ReplayedRange
 from millrace.delivery import wiring
 from millrace.delivery.domain.drains import DrainLease, WaitingTarget
 from millrace.delivery.domain.rows import Cut
@@ -149,6 +149,47 @@ def test_attempts_counts_and_a_bulk_retry_of_what_was_given_up() -> None:
     done = answer("targets", changed(sample("target_retry"), body))
     assert (done["matched"], done["retried"], done["next"], len(woken())) == (1, 1, None, 1)
     assert answer("targets", changed(sample("target_retry"), body))["matched"] == 0
+
+
+def test_a_range_is_replayed_even_if_it_was_delivered() -> None:
+    """D4, D6"""
+    answer("targets", sample("target_put"))
+    answer("ingest", sample("ingest"))
+    deliver(sample("deliver"))
+    woken()
+    asked = json.loads(sample("target_replay")["body"])
+    dry = answer("targets", changed(sample("target_replay"), {**asked, "dry_run": True}))
+    assert (dry["matched"], dry["replayed"], dry["delivered_before"], woken()) == (1, 0, 1, [])
+    done = answer("targets", sample("target_replay"))
+    ReplayedRange.model_validate(done)
+    assert (done["replayed"], done["next"], len(woken())) == (1, None, 1)
+    shown = answer("targets", sample("delivery_attempts"))
+    assert (shown["status"], shown["delivered_before_ms"]) == ("pending", shown["last_ms"])
+    assert [one["status"] for one in shown["history"]] == ["success"]
+    AttemptsModel.model_validate(shown)
+
+
+RANGE = {"contract": "delivery", "scope": "default", "from_position": 1, "to_position": 2}
+BAD_REPLAYS: tuple[tuple[Any, str], ...] = (
+    ([], "body"),
+    ({}, "contract"),
+    ({**RANGE, "contract": "nothing"}, "contract"),
+    ({**RANGE, "scope": "def*"}, "scope"),
+    ({**RANGE, "scope": "another"}, "scope"),
+    ({**RANGE, "from_position": 0}, "from_position"),
+    ({**RANGE, "from_position": True}, "from_position"),
+    ({**RANGE, "from_position": 3}, "to_position"),
+    ({**RANGE, "to_position": 2**53}, "to_position"),
+    ({**RANGE, "until_ms": -1}, "until_ms"),
+    ({**RANGE, "x": 1}, "x"),
+)
+
+
+@pytest.mark.parametrize(("body", "field"), BAD_REPLAYS)
+def test_a_replay_that_breaks_a_rule_is_told_which_field(body: Any, field: str) -> None:
+    answer("targets", sample("target_put"))
+    refused = answer("targets", changed(sample("target_replay"), body), 400)
+    assert refused["details"]["field"] == field
 
 
 BAD_RETRIES: tuple[tuple[Any, str], ...] = (

@@ -66,7 +66,7 @@ class NothingListed:
     def counts(self, target_id: str) -> dict[Status, int]:
         return {}
 
-    def count_some(self, target_id: str, most_runs: int) -> Counted:
+    def count_some(self, target_id: str, most_runs: int, status: Status | None = None) -> Counted:
         return Counted({}, complete=True)
 
     def get(self, target_id: str, event_id: str) -> Found | None:

@@ -21,7 +21,7 @@ CONNECTIONS = re.compile(
     r"\$\{SocketApi\}/live/(?P<method>POST|DELETE)/@connections/\*"
 )
 """The one address that is written out: API Gateway makes connections, so the template has none to refer to."""
-BUCKET_FOLDER = re.compile(r"\$\{ArchiveBucket\.Arn\}/(?P<folder>[a-z]+/)?\*")
+BUCKET_FOLDER = re.compile(r"\$\{ArchiveBucket\.Arn\}/(?P<folder>[a-z./]+)?\*?")
 JOBS = ("CompactJob", "RetainJob")
 
 
@@ -141,12 +141,26 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "DeliveryTable.Arn": dynamodb("Query", "BatchGetItem"),
         "TokenSecret.Id": READ_SECRET,
     },
+    "LakeFunction": {
+        "LakeLogs.Arn": WRITE_LOGS,
+        "ClaimsTable.Arn": CLAIM,
+        "WaitingTable.Arn": WAIT,
+        "LogTable.Arn": dynamodb("Query", "PutItem"),
+        "StateTable.Arn": dynamodb("Query", "PutItem"),
+        "ArchiveBucket.Arn": {"s3:ListBucket"},
+        "ArchiveBucket lake/": {"s3:GetObject"},
+        "ArchiveBucket ledger/": {"s3:GetObject", "s3:PutObject"},
+        "ArchiveBucket lake/quarantine/redriven/": {"s3:PutObject"},
+        "ArchiveBucket lake/registry.json": {"s3:PutObject"},
+        "TokenSecret.Id": READ_SECRET,
+    },
     "OperateFunction": {
         "OperateLogs.Arn": WRITE_LOGS,
         "ClaimsTable.Arn": dynamodb("GetItem"),
         "LogTable.Arn": dynamodb("Query"),
         "StateTable.Arn": dynamodb("Query"),
         "DeliveryTable.Arn": dynamodb("Query", "BatchGetItem"),
+        "ConnectionsTable.Arn": dynamodb("Query"),
         "TokenSecret.Id": READ_SECRET,
     },
     "ConsoleFunction": {"ConsoleLogs.Arn": WRITE_LOGS},
@@ -248,6 +262,7 @@ WRITERS = {
         "Settle",
         "Targets",
         "Retention",
+        "Lake",
     )
 }
 
@@ -403,7 +418,11 @@ def test_exactly_those_who_take_tokens_count_requests_and_touch_nothing_else_by_
 
 
 def test_no_function_may_remove_anything_from_the_archive() -> None:
-    assert granted_on("ArchiveBucket ledger/") == {("ArchiveFunction", "s3:PutObject")}
+    assert granted_on("ArchiveBucket ledger/") == {
+        ("ArchiveFunction", "s3:PutObject"),
+        ("LakeFunction", "s3:PutObject"),
+        ("LakeFunction", "s3:GetObject"),
+    }
     assert not granted_on("ArchiveBucket *")
 
 

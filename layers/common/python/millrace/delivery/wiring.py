@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from millrace.delivery.application.inspect_deliveries import InspectDeliveries
     from millrace.delivery.application.lag import Lag, SweepTargets
     from millrace.delivery.application.manage_targets import ManageTargets
+    from millrace.delivery.application.replay_range import ReplayRange
     from millrace.delivery.application.retry_many import RetryMany
     from millrace.delivery.application.wake_targets import RemindTargets, WakeTargets
 
@@ -198,6 +199,14 @@ def retry_many() -> RetryMany:
     from millrace.delivery.application.retry_many import RetryMany
 
     return RetryMany(targets(), DynamoManyDeliveries(deliveries()), wakes(), core.now_ms)
+
+
+def replay_range() -> ReplayRange:
+    """Of one request: what it has read is its own."""
+    from millrace.delivery.adapters.dynamodb.replay import DynamoReplays
+    from millrace.delivery.application.replay_range import ReplayRange
+
+    return ReplayRange(targets(), DynamoReplays(ledger()), wakes(), core.now_ms)
 
 
 def status() -> HubStatus:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from millrace.lake.application.record_catalog import RecordCatalog
     from millrace.lake.application.set_retention import SetRetention
     from millrace.lake.application.show_plan import ShowPlan
+    from millrace.lake.application.show_tables import ShowTables
+    from millrace.lake.application.steer_quarantine import SteerQuarantine
+    from millrace.lake.application.steer_registry import SteerRegistry
     from millrace.ledger.domain.access import Identity
 
 PAGES_PLANNED = 2_000
@@ -73,3 +76,24 @@ def set_retention() -> SetRetention:
     from millrace.lake.application.set_retention import SetRetention
 
     return SetRetention(policies(), core.log(), core.state(), core.heads())
+
+
+@cache
+def show_tables() -> ShowTables:
+    from millrace.lake.application.show_tables import ShowTables
+
+    return ShowTables(objects())
+
+
+@cache
+def steer_quarantine() -> SteerQuarantine:
+    from millrace.lake.application.steer_quarantine import SteerQuarantine
+
+    return SteerQuarantine(objects(), core.together())
+
+
+@cache
+def steer_registry() -> SteerRegistry:
+    from millrace.lake.application.steer_registry import SteerRegistry
+
+    return SteerRegistry(objects())

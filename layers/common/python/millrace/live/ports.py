@@ -83,6 +83,24 @@ class Connections(Protocol):
         """Forget the connection. Idempotent."""
 
 
+@dataclass(frozen=True, slots=True)
+class OpenSocket:
+    """A connection that has said who it is, with its subscriptions: the id of each, and its ledger's name."""
+
+    connection: Connection
+    subscriptions: Sequence[tuple[str, str]] = ()
+
+
+class OpenSockets(Protocol):
+    """A tenant's connections as an operator sees them."""
+
+    def page(self, tenant: str, after: str, limit: int) -> Sequence[str]:
+        """Up to `limit` ids of connections that take a place, greater than `after`, in order; fewer only at the end."""
+
+    def look(self, connection: str) -> OpenSocket | None:
+        """One of them; None if it was removed meanwhile, or has not said who it is."""
+
+
 class Deadlines(Protocol):
     def set(self, connection: str) -> None:
         """Have somebody look at the connection when its time to say `connect` is over."""

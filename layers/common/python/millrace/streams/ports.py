@@ -47,6 +47,11 @@ class Degraded(Protocol):
         """Strongly consistent."""
 
 
+class DegradedSubscriptions(Protocol):
+    def degraded_after(self, stream: Ledger, subscription: str, limit: int) -> Sequence[str]:
+        """Up to `limit` subscriptions of a stream that have lost history and sort after this one; in order."""
+
+
 @dataclass(frozen=True, slots=True)
 class Announcement:
     """The event that tells of a row's change, until it is known to be committed."""

@@ -96,4 +96,5 @@ def delivery_json(found: Found) -> Section:
         "last_ms": one.last_ms,
         "next_ms": one.next_ms,
         "error": one.error or None,
+        "delivered_before_ms": one.delivered_ms,
     }

@@ -42,9 +42,28 @@ def changes(rows: Iterable[Row], settled: Mapping[int, Delivery]) -> Changes:
         here = {at: rest.pop(at) for at in list(rest) if at in row.run}
         news = {at: new for at, new in here.items() if new != row.run.delivery}
         if news and not row.run.delivery.delivered:
-            span = range(row.run.first, row.run.last + 1)
-            cuts.append(Cut(row, fold((at, news.get(at, row.run.delivery)) for at in span)))
+            cuts.append(cut_of(row, news))
     return Changes(fold(sorted(rest.items())), cuts)
+
+
+def cut_of(row: Row, news: Mapping[int, Delivery]) -> Cut:
+    """The row with these positions in their new state; the cost follows those, not how long the row is."""
+    old, low, high = row.run, min(news), max(news)
+    within = fold((at, news.get(at, old.delivery)) for at in range(low, high + 1))
+    sides = [Range(old.first, low - 1, old.delivery), Range(high + 1, old.last, old.delivery)]
+    before, after = ([side] if side.first <= side.last else [] for side in sides)
+    return Cut(row, joined([*before, *within, *after]))
+
+
+def joined(runs: Iterable[Range]) -> list[Range]:
+    """Neighbours in the same state as one."""
+    found: list[Range] = []
+    for run in runs:
+        if found and found[-1].last + 1 == run.first and found[-1].delivery == run.delivery:
+            found[-1] = replace(found[-1], last=run.last)
+        else:
+            found.append(run)
+    return found
 
 
 def apart(rows: Iterable[Row]) -> Iterator[Row]:

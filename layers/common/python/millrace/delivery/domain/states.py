@@ -65,6 +65,8 @@ class Delivery:
     error: str = ""
     earlier: tuple[Attempt, ...] = ()
     """Attempts before the last one, as far as the journal keeps them."""
+    delivered_ms: int | None = None
+    """When it was delivered before it was replayed; None: it was not."""
 
     @property
     def delivered(self) -> bool:
@@ -89,7 +91,8 @@ def settle(before: Delivery | None, outcome: Outcome, now_ms: int, schedule: Sch
     attempts = 1 if before is None else before.attempts + 1
     first_ms = now_ms if before is None else before.first_ms
     earlier = () if before is None else before.remembered()
-    after = Delivery(outcome.status, attempts, first_ms, now_ms, None, outcome.error, earlier)
+    delivered_ms = None if before is None else before.delivered_ms
+    after = Delivery(outcome.status, attempts, first_ms, now_ms, None, outcome.error, earlier, delivered_ms)
     if outcome.status not in OPEN:
         return after
     most = schedule.pace(outcome.status).most
@@ -103,3 +106,11 @@ def settle(before: Delivery | None, outcome: Outcome, now_ms: int, schedule: Sch
 def retried(before: Delivery, now_ms: int) -> Delivery:
     """By hand: due at once, counted anew. `pending`, so that an old event does not hold back its ledger."""
     return replace(before, status=Status.PENDING, attempts=0, next_ms=now_ms, earlier=before.remembered())
+
+
+def replayed(before: Delivery | None, now_ms: int) -> Delivery:
+    """By hand: due at once, even if it is delivered, which stays known. None: the target passed it over."""
+    if before is None:
+        return Delivery(Status.PENDING, 0, now_ms, now_ms, now_ms)
+    delivered_ms = before.last_ms if before.delivered else before.delivered_ms
+    return replace(retried(before, now_ms), delivered_ms=delivered_ms)

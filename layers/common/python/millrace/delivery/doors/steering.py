@@ -11,6 +11,7 @@ from millrace.runtime.requests import flag_of
 if TYPE_CHECKING:
     from millrace.delivery.application.inspect_deliveries import InspectDeliveries
     from millrace.delivery.application.manage_targets import ManageTargets
+    from millrace.delivery.application.replay_range import ReplayRange
     from millrace.delivery.application.retry_many import RetryMany
     from millrace.ledger.application.audited import Audited
 
@@ -35,6 +36,16 @@ def retry_many(retry: RetryMany, audited: Audited, request: Request) -> Response
     dry_run = isinstance(body, dict) and body.get("dry_run") is True
     answer = act() if dry_run else audited(identity, "target_retry", act, target_id=target_id)
     request.noted.update(matched=answer["matched"], retried=answer["retried"])
+    return Response(to_json(answer))
+
+
+def replay_range(replay: ReplayRange, audited: Audited, request: Request) -> Response:
+    """A dry run changes nothing, so there is nothing to record."""
+    identity, target_id, body = request.identity(), request.path("target_id"), request.json()
+    act = partial(replay, identity, target_id, body)
+    dry_run = isinstance(body, dict) and body.get("dry_run") is True
+    answer = act() if dry_run else audited(identity, "target_replay", act, target_id=target_id)
+    request.noted.update(matched=answer["matched"], replayed=answer["replayed"])
     return Response(to_json(answer))
 
 

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from millrace.delivery.domain.bulk import WantedDeliveries
 from millrace.delivery.domain.hub_targets import HubTarget
+from millrace.delivery.domain.replay import WantedRange
 from millrace.delivery.domain.states import Delivery, Status
 from millrace.delivery.domain.targets import Target, TargetState
 from millrace.delivery.ports.deliveries import Found
@@ -138,8 +139,9 @@ class Listing(Protocol):
     def counts(self, target_id: str) -> Mapping[Status, int]:
         """How many deliveries are not done, by status."""
 
-    def count_some(self, target_id: str, most_runs: int) -> Counted:
-        """The same, of no more than so many runs of equal deliveries: that bounds what it costs."""
+    def count_some(self, target_id: str, most_runs: int, status: Status | None = None) -> Counted:
+        """The same, of no more than so many runs of equal deliveries: that bounds what it costs. With a status, at
+        least those in it are counted."""
 
     def get(self, target_id: str, event_id: str) -> Found | None:
         """The delivery of one event, if it was attempted."""
@@ -161,6 +163,22 @@ class ManyDeliveries(Protocol):
     def retry(self, target_id: str, wanted: WantedDeliveries, after: str, now_ms: int, *, dry_run: bool) -> RetriedSome:
         """Make due at once what is wanted, beginning after `after`. The work of one call is bounded; what changed
         since it was read is left alone. A call that is repeated, or dies anywhere, changes nothing twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedSome:
+    """What one step of a replay found and changed; `following` is where the next begins, None at the end."""
+
+    matched: int
+    replayed: int
+    delivered_before: int
+    following: int | None
+
+
+class Replays(Protocol):
+    def replay(self, target: Target, ledger: str, wanted: WantedRange, now_ms: int, *, dry_run: bool) -> ReplayedSome:
+        """Make due at once what is wanted of the events that the target has passed, delivered or not. That they were
+        delivered stays known. The work of one call is bounded; what changed since it was read is left alone."""
 
 
 class ClaimLookup(Protocol):

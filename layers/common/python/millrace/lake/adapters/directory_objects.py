@@ -24,12 +24,12 @@ class DirectoryObjects:
         self.root = root.absolute()
         self.root.mkdir(parents=True, exist_ok=True)
 
-    def list(self, prefix: str) -> Iterator[ListedObject]:
+    def list(self, prefix: str, after: str = "") -> Iterator[ListedObject]:
         found = []
         for folder, _, files in os.walk(self.root / prefix.rpartition("/")[0]):
             for file in files:
                 name = (Path(folder) / file).relative_to(self.root).as_posix()
-                if name.startswith(prefix) and not file.startswith("."):
+                if name.startswith(prefix) and name.encode() > after.encode() and not file.startswith("."):
                     found.append(name)
         for name in sorted(found, key=str.encode):
             try:

@@ -29,10 +29,10 @@ class S3Objects:
     bucket: str
     prefix: str = ""
 
-    def list(self, prefix: str) -> Iterator[ListedObject]:
-        pages = iter(
-            self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=self.prefix + prefix)
-        )
+    def list(self, prefix: str, after: str = "") -> Iterator[ListedObject]:
+        asked: Any = {"Bucket": self.bucket, "Prefix": self.prefix + prefix}
+        start: Any = {"StartAfter": self.prefix + after} if after else {}
+        pages = iter(self.client.get_paginator("list_objects_v2").paginate(**asked, **start))
         while True:
             with translated():
                 page = next(pages, None)

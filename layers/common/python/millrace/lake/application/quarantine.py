@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -97,13 +97,15 @@ class Redrive:
     """
 
     objects: Objects
+    allowed: Callable[[Entry], bool] = lambda _: True
+    """Which entries the caller may know of; others are not there for it."""
 
     def __call__(self, ids: Sequence[str], repaired: Mapping[str, Sequence[Line]] | None = None) -> dict[str, str]:
         """By id, the object it went into. `repaired` has the lines to use instead of an entry's own.
 
         `BadRequest` names the entry and the field that still breaks a rule; then nothing was written.
         """
-        entries = {entry.id: entry for entry in ListQuarantine(self.objects)()}
+        entries = {entry.id: entry for entry in ListQuarantine(self.objects)() if self.allowed(entry)}
         for id_ in ids:
             if id_ not in entries:
                 raise NotFound("Nothing in quarantine has this id.", field=id_)

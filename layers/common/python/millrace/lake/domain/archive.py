@@ -56,6 +56,14 @@ def sortable_time(time_ms: int) -> str:
     return "".join(_CROCKFORD[time_ms >> shift & 31] for shift in range(45, -1, -5))
 
 
+def time_in(name: str) -> int | None:
+    """The time that the name of an archive object begins with; None if it is none of ours."""
+    text = name.removeprefix(FOLDER)[:10]
+    if not name.startswith(FOLDER) or len(text) < 10 or not set(text) <= set(_CROCKFORD):
+        return None
+    return sum(_CROCKFORD.index(one) << shift for one, shift in zip(text, range(45, -1, -5), strict=True))
+
+
 def object_name(time_ms: int, ranges: Mapping[str, Ranges], other: str = "") -> str:
     """The name of the object that holds these positions, the first of which was committed at `time_ms`."""
     held = [[ledger, [list(span) for span in ranges[ledger]]] for ledger in sorted(ranges)]

@@ -26,8 +26,9 @@ class Fetched:
 class Objects(Protocol):
     """Objects by name, `a/b/c`. A write is seen whole or not at all, and by every later read."""
 
-    def list(self, prefix: str) -> Iterator[ListedObject]:
-        """Every object whose name starts with `prefix`, in order of their names' UTF-8 bytes."""
+    def list(self, prefix: str, after: str = "") -> Iterator[ListedObject]:
+        """Every object whose name starts with `prefix` and is greater than `after`, in order of their names' UTF-8
+        bytes. No more is read than is looked at."""
 
     def get(self, name: str) -> Fetched | None:
         """The object, or None if there is none."""

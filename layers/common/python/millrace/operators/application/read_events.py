@@ -128,8 +128,9 @@ class ReadEvents:
                 "last_ms": found.last_ms,
                 "next_ms": found.next_ms,
                 "error": found.error or None,
+                "delivered_before_ms": found.delivered_ms,
             }
         known = self.positions.of(target.target(), [ledger.name]).get(ledger.name)
         passed = known is not None and known.at >= event.position
-        nothing = dict.fromkeys(("first_ms", "last_ms", "next_ms", "error"))
+        nothing = dict.fromkeys(("first_ms", "last_ms", "next_ms", "error", "delivered_before_ms"))
         return {"target_id": target.id, "state": "not_sent" if passed else "waiting", "attempts": 0, **nothing}

@@ -8,7 +8,7 @@ from millrace.delivery.domain.sources import known_ledger
 from millrace.lake.domain.retention_rules import CONTRACTS, PARTS, Scope, check_scope
 from millrace.ledger.domain.access import OPERATOR, PARTITION_OF, Identity
 from millrace.ledger.domain.errors import BadRequest
-from millrace.ledger.domain.names import Ledger, join_key
+from millrace.ledger.domain.names import Ledger, join_key, split_key
 
 END = "\U0010ffff"
 """After every character of a name."""
@@ -46,6 +46,16 @@ def require_ledger(identity: Identity, contract: str, text: str) -> Ledger:
     else:
         identity.require_reach(PARTITION_OF[contract](scope.parts[0]), "this ledger", field="scope")
     return known_ledger(scope.ledger)
+
+
+def is_reached(identity: Identity, ledger: str) -> bool:
+    """Whether the bearer may look at the ledger of this name."""
+    contract, tenant, *scope = split_key(ledger)
+    if tenant != identity.tenant or not scope:
+        return False
+    if contract not in PARTITION_OF:
+        return scope[0] in identity.projects
+    return identity.reaches(PARTITION_OF[contract](scope[0]))
 
 
 def name_of(tenant: str, contract: str, text: str) -> str:

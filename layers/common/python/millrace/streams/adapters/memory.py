@@ -58,6 +58,10 @@ class MemoryRuntimes:
         with self.lock:
             return (stream.name, subscription) in self.marked
 
+    def degraded_after(self, stream: Ledger, subscription: str, limit: int) -> Sequence[str]:
+        with self.lock:
+            return sorted(id_ for name, id_ in self.marked if name == stream.name and id_ > subscription)[:limit]
+
     def of_runtime(self, tenant: str, runtime_id: str) -> Sequence[Ledger]:
         prefix = join_key("streams", tenant, runtime_id) + "#"
         return sorted((one for one in self.state.ledgers() if one.name.startswith(prefix)), key=lambda one: one.name)

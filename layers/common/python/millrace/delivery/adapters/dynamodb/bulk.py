@@ -7,13 +7,13 @@ because a drain that is under way may have crossed off the first.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from millrace.delivery.adapters.dynamodb import keys
 from millrace.delivery.adapters.dynamodb.listing import DynamoDeliveries, place_in
 from millrace.delivery.domain.bulk import WantedDeliveries
 from millrace.delivery.domain.ranges import Range, fold
-from millrace.delivery.domain.rows import Cut, Row
+from millrace.delivery.domain.rows import Cut, Row, joined
 from millrace.delivery.domain.states import Delivery, retried
 from millrace.delivery.ports.targets import RetriedSome
 
@@ -72,7 +72,7 @@ class _Step:
         if matched and not self.dry_run:
             before = [Range(old.first, first - 1, old.delivery)] if old.first < first else []
             rest = [Range(last + 1, old.last, old.delivery)] if last < old.last else []
-            if self._store(ledger, Cut(row, _joined([*before, *new, *rest]))):
+            if self._store(ledger, Cut(row, joined([*before, *new, *rest]))):
                 self.retried += matched
         return last == old.last
 
@@ -94,17 +94,6 @@ class _Step:
         runs.unpoint(self.target_id, ledger, cut)
         runs.store([keys.key(keys.agenda(self.target_id), keys.visit(self.now_ms, ledger))])
         return True
-
-
-def _joined(runs: list[Range]) -> list[Range]:
-    """Neighbours in the same state as one."""
-    joined: list[Range] = []
-    for run in runs:
-        if joined and joined[-1].delivery == run.delivery:
-            joined[-1] = replace(joined[-1], last=run.last)
-        else:
-            joined.append(run)
-    return joined
 
 
 def _part(sort: str) -> list[str]:

@@ -171,6 +171,7 @@ class DynamoDeliveryLedger:
                 now_ms,
                 None,
                 "pruned",
+                delivered_ms=before.delivered_ms if before else None,
             )
             for at, before in pruned.items()
         }

@@ -66,9 +66,10 @@ class DynamoDeliveries:
                 counts[row.run.delivery.status] += row.run.last - row.run.first + 1
         return counts
 
-    def count_some(self, target_id: str, most_runs: int) -> Counted:
+    def count_some(self, target_id: str, most_runs: int, status: Status | None = None) -> Counted:
         counts: Counter[Status] = Counter()
-        rows = (row for kind in (keys.TRANSIENT, keys.WAITING, keys.TERMINAL) for row in self._kind(target_id, kind))
+        kinds = (keys.TRANSIENT, keys.WAITING, keys.TERMINAL) if status is None else (keys.POINTER_OF[status],)
+        rows = (row for kind in kinds for row in self._kind(target_id, kind))
         for row in islice(rows, most_runs):
             counts[row.run.delivery.status] += row.run.last - row.run.first + 1
         return Counted(counts, complete=next(rows, None) is None)

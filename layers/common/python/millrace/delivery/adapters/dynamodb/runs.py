@@ -47,6 +47,8 @@ class Runs:
     client: DynamoDBClient
     table: str
     together: Together
+    sweeps: bool = True
+    """Whether it removes pointers that a dead process left; who may only read does not."""
 
     def overlapping(self, target: str, ledger: str, low: int, high: int) -> list[Row]:
         """Rows with a position in `low`..`high`, in order."""
@@ -73,8 +75,9 @@ class Runs:
         )
 
     def cut(self, target: str, ledger: str, cut: Cut, cursor: int) -> bool:
-        """Put the runs in place of the old row, and count what that delivers behind the cursor; False if the row has
-        changed. Many runs go in parts; after each, every position has the old delivery or the new one."""
+        """Put the runs in place of the old row, and count what that delivers behind the cursor, less what it takes
+        back; False if the row has changed. Many runs go in parts; after each, every position has the old delivery or
+        the new one."""
         row, left = cut.old, list(cut.runs)
         while left:
             group, left = left[:AT_ONCE], left[AT_ONCE:]
@@ -85,7 +88,8 @@ class Runs:
             else:
                 rest = Row(group[-1], row.version + 1)
             written.append(self._put(target, ledger, rest, row.version))
-            gained = delivered_within(group, 0, cursor)
+            span = Range(group[0].first, group[-1].last, row.run.delivery)
+            gained = delivered_within(group, 0, cursor) - delivered_within([span], 0, cursor)
             if gained:
                 written.append(self._count(target, ledger, gained))
             if not self._together(written):
@@ -142,7 +146,9 @@ class Runs:
             self.together(calls)
 
     def unpoint(self, target: str, ledger: str, cut: Cut) -> None:
-        """After the rows: the pointer of the row that is no more."""
+        """After the rows: the pointer of the row that is no more. What was delivered had none."""
+        if cut.old.run.delivery.delivered:
+            return
         kept = {keys.pointer(ledger, run) for run in cut.runs if not run.delivery.delivered}
         self.remove(keys.pointers(target), list({keys.pointer(ledger, cut.old.run)} - kept))
 
@@ -176,7 +182,7 @@ class Runs:
                 found.setdefault((one.ledger, one.last), (one, row))
             elif one.made_ms < now_ms - ABANDONED_MS:
                 lost.append(one.sort)
-        self.remove(keys.pointers(target), lost)
+        self.remove(keys.pointers(target), lost if self.sweeps else [])
         return list(found.values())
 
     def items(self, asked: dict[str, Any], limit: int | None = None) -> Iterator[Any]:
@@ -217,7 +223,8 @@ def row_of(item: Any) -> Row:
     with reading("deliveries", item["s"]["S"]):
         status, attempts, first_ms, last_ms, next_ms, error = json.loads(item["d"]["S"])
         earlier = tuple(Attempt(ms, Status(was), why) for ms, was, why in json.loads(item.get("h", NONE)["S"]))
-        delivery = Delivery(Status(status), attempts, first_ms, last_ms, next_ms, error, earlier)
+        delivered_ms = int(item["g"]["N"]) if "g" in item else None
+        delivery = Delivery(Status(status), attempts, first_ms, last_ms, next_ms, error, earlier, delivered_ms)
         last = int(item["s"]["S"].rpartition(keys.END)[2])
         return Row(Range(int(item["f"]["N"]), last, delivery), int(item["n"]["N"]))
 
@@ -231,6 +238,7 @@ def _item(target: str, ledger: str, row: Row) -> dict[str, Any]:
         "f": {"N": str(row.run.first)},
         "n": {"N": str(row.version)},
         "d": {"S": json.dumps(stored, ensure_ascii=False, separators=(",", ":"))},
+        **({} if one.delivered_ms is None else {"g": {"N": str(one.delivered_ms)}}),
         **({"h": {"S": json.dumps(earlier, ensure_ascii=False, separators=(",", ":"))}} if earlier else {}),
     }
 

@@ -14,9 +14,9 @@ class MemoryObjects:
         self.stored: dict[str, bytes] = {}
         self._lock = Lock()
 
-    def list(self, prefix: str) -> Iterator[ListedObject]:
+    def list(self, prefix: str, after: str = "") -> Iterator[ListedObject]:
         for name in sorted(self.stored, key=str.encode):
-            if name.startswith(prefix):
+            if name.startswith(prefix) and name.encode() > after.encode():
                 yield ListedObject(name, len(self.stored[name]))
 
     def get(self, name: str) -> Fetched | None:

@@ -128,7 +128,7 @@ class DynamoConnections:
         if item and _number(item, "served") < _number(item, "taken") and not _is_dead(item, now_ms):
             raise Unavailable("A message of this connection is being handled.")
         try:
-            return not item or _connection(id_, item).identity is None
+            return not item or connection_of(id_, item).identity is None
         except UnreadableRow:
             return True  # whatever it says next would end it
 
@@ -167,7 +167,7 @@ def _refusal(item: Any, kind: str, window: str, now_ms: int) -> str:
 def _turn(id_: str, item: Any, kind: str, number: int) -> Turn:
     return Turn(
         kind,
-        _connection(id_, item),
+        connection_of(id_, item),
         number=number,
         served=_number(item, "served"),
         moved_ms=_number(item, "moved"),
@@ -176,7 +176,7 @@ def _turn(id_: str, item: Any, kind: str, number: int) -> Turn:
     )
 
 
-def _connection(id_: str, item: Any) -> Connection:
+def connection_of(id_: str, item: Any) -> Connection:
     if "c" not in item:
         return Connection(id_)
     with reading("connection", id_):

@@ -204,6 +204,12 @@ def _listed_keys(item: Any) -> list[str]:
         return [str(key) for key in keys]
 
 
+def listed_ledger(item: Any) -> str:
+    """The ledger that a connection's row of a subscription leads to."""
+    kind, _, rest = next(iter(_listed_keys(item)), "").partition("#")
+    return rest if kind == "w" else rest.rpartition("#")[0]
+
+
 def _subscription(item: Any) -> Subscription:
     with reading("subscription", item["s"]["S"]):
         stored = json.loads(item["d"]["S"])

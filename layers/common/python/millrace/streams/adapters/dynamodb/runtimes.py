@@ -85,6 +85,17 @@ class DynamoRuntimes:
             )
         return "Item" in answer
 
+    def degraded_after(self, stream: Ledger, subscription: str, limit: int) -> Sequence[str]:
+        with translated():
+            answer = self.client.query(
+                TableName=self.table,
+                ConsistentRead=True,
+                KeyConditionExpression="p = :p AND s > :s",
+                ExpressionAttributeValues={":p": _degraded(stream, "")["p"], ":s": {"S": subscription or " "}},
+                Limit=limit,
+            )
+        return [item["s"]["S"] for item in answer["Items"]]
+
     def of_runtime(self, tenant: str, runtime_id: str) -> Sequence[Ledger]:
         prefix = join_key("streams", tenant, runtime_id) + "#"
         return [Ledger(name, name) for name in sorted(registered(self.client, self.table, prefix, self.together))]
