@@ -65,6 +65,17 @@ token: $(READY) ## print a token for the running stack (ARGS="--client C1 --proj
 test: $(READY) $(SAM_READY) $(SPARK_READY) ## run all tests, stopping at the first failure (SIDE_BY_SIDE=3, ARGS=…)
 	@$(BIN)/pytest -x -q -n $(SIDE_BY_SIDE) --dist loadfile $(ARGS)
 
+AXE := build/browser/node_modules/axe-core/axe.min.js
+.PHONY: browser
+browser: $(AXE) ## get what the browser tests need: Chromium (apt-get, as root) and axe-core (npm)
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
+	{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } || \
+	{ echo "Install Chromium, so that 'chromium' is on the PATH; as root, this command does." >&2; exit 1; }
+
+.PHONY: screenshots
+screenshots: $(READY) ## take pictures of every screen of the console, of a hub with something in it (build/screenshots)
+	@$(BIN)/python -m tests.browser.screenshots $(ARGS)
+
 .PHONY: check
 check: lint ## lint, and the tests that need no AWS, in under a minute; `make test` runs all (ARGS=…)
 	@$(BIN)/pytest -x -q -n auto --dist loadfile --quick $(ARGS) tests/unit tests/contract
@@ -188,6 +199,11 @@ $(READY): requirements/dev.txt pyproject.toml
 	@echo "Installing Millrace itself …" >&2
 	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
 	@touch $@
+
+$(AXE):
+	@command -v npm >/dev/null || { echo "axe-core comes with npm: install Node.js." >&2; exit 1; }
+	@mkdir -p build/browser
+	@npm install --silent --no-save --no-package-lock --no-audit --no-fund --prefix build/browser axe-core@4.10.3
 
 # The scan takes longer than the rest of lint; what it found of the same templates it would find again.
 $(SCANNED): template.yaml infra/monitoring/stack.yaml .cfnlintrc $(SAM_READY)

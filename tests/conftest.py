@@ -12,6 +12,7 @@ from local.emulator import emulator, free_port
 
 pytest_plugins = [
     "tests.support.aws_models",
+    "tests.support.browser",
     "tests.support.leaks",
     "tests.support.quick",
     "tests.support.run_again",

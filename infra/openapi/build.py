@@ -35,7 +35,7 @@ from infra.openapi import (
     tables_models,
 )
 from infra.openapi.page import page
-from infra.openapi.parts import JSON, ref, response
+from infra.openapi.parts import JSON, parameter, problems, ref, response
 from millrace.version import VERSION
 
 META = Path(__file__).parents[2] / "functions/meta"
@@ -100,6 +100,8 @@ def document() -> dict[str, Any]:
             "/health": {"get": _open("health", "Whether the hub answers", JSON, ref("Health"))},
             "/openapi.json": {"get": _open("openapi", "This document", JSON, {"type": "object"})},
             "/docs": {"get": _open("docs", "This document as a page", "text/html", {"type": "string"})},
+            "/console": {"get": _open("console", "The console for operators", "text/html", {"type": "string"})},
+            "/console/{file}": {"get": _file()},
         },
         "components": {
             "schemas": schemas["$defs"],
@@ -117,6 +119,12 @@ def _open(name: str, summary: str, kind: str, schema: dict[str, Any]) -> dict[st
         "security": [],
         "responses": {"200": response("Here it is.", schema, kind)},
     }
+
+
+def _file() -> dict[str, Any]:
+    described = _open("consoleFile", "A file of the console", "text/javascript", {"type": "string"})
+    name = parameter("file", "path", {"type": "string"}, "`main.js`, `console.css` and so on.")
+    return {**described, "parameters": [name], "responses": described["responses"] | problems("404")}
 
 
 def files() -> dict[Path, str]:

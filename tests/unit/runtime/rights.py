@@ -218,6 +218,8 @@ OPEN: Mapping[str, int] = {
     "GET /health": 200,
     "GET /openapi.json": 200,
     "GET /docs": 200,
+    "GET /console": 200,
+    "GET /console/{file}": 404,
     "OPTIONS /{proxy+}": 204,
     "$default": 404,
 }

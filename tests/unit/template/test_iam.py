@@ -167,6 +167,7 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "ConnectionsTable.Arn": dynamodb("Query"),
         "TokenSecret.Id": READ_SECRET,
     },
+    "ConsoleFunction": {"ConsoleLogs.Arn": WRITE_LOGS},
     "MetaFunction": {"MetaLogs.Arn": WRITE_LOGS},
     "SocketFunction": {
         "SocketLogs.Arn": WRITE_LOGS,

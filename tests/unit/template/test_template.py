@@ -216,7 +216,7 @@ def test_the_socket_is_routed_by_the_type_of_its_messages() -> None:
     assert properties_of("SocketApi")["RouteSelectionExpression"] == "$request.body.type"
 
 
-@pytest.mark.parametrize("function", ["SocketFunction", "FanOutFunction", "MetaFunction"])
+@pytest.mark.parametrize("function", ["SocketFunction", "FanOutFunction", "ConsoleFunction", "MetaFunction"])
 def test_a_function_that_sends_or_says_where_knows_the_socket_and_its_stage(function: str) -> None:
     assert environment(function)["SOCKET_API_ID"] == {"Ref": "SocketApi"}
     assert environment(function)["SOCKET_STAGE"] == properties_of("SocketStage")["StageName"]

@@ -1,0 +1,84 @@
+"""`make screenshots`: pictures of every screen of the console, of a hub of its own with something in it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx
+from playwright.sync_api import Page, expect, sync_playwright
+
+from local.embedded import embedded_stack
+from local.emulator import free_port
+from local.stack import ROOT
+from millrace_client.local_stack import secret_of
+from tests.browser import traffic
+from tests.e2e.conftest import Hub
+from tests.e2e.receivers import receiver
+from tests.support.browser import HOW, chromium
+
+SCREENS = {
+    "overview": "overview",
+    "ledgers": "events",
+    "events": "events/sync/shop",
+    "event": "events/delivery/default?id=build-3",
+    "session": "sessions/call-42",
+    "streams": "streams/pi-7",
+    "targets": "targets",
+    "target": "targets/builds",
+    "tables": "tables",
+    "retention": "retention/sync/shop",
+    "audit": "audit",
+}
+SIZES = {"wide": (1280, 860), "narrow": (390, 844)}
+
+
+def filled(cleanup: ExitStack) -> Hub:
+    home = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="millrace-pictures-")))
+    running = cleanup.enter_context(embedded_stack(home, free_port()))
+    secret = secret_of(running.endpoint_url, running.region, running.secret_arn)
+    hub = Hub(running, secret, cleanup.enter_context(httpx.Client(base_url=running.http_url, timeout=60)))
+    builds = cleanup.enter_context(receiver(traffic.give_up))
+    traffic.fill(hub, builds.url)
+    return hub
+
+
+def take(page: Page, hub: Hub, folder: Path, suffix: str) -> None:
+    page.goto(f"{hub.http_url}/console#token={hub.token(**traffic.EVERYTHING)}")
+    for name, place in SCREENS.items():
+        page.goto(f"{hub.http_url}/console#/{place}")
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        expect(page.locator(".loading")).to_have_count(0)
+        page.screenshot(path=folder / f"{name}-{suffix}.png")
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="tests.browser.screenshots", description=__doc__)
+    parser.add_argument("--to", type=Path, default=ROOT / "build/screenshots", help="the folder for the pictures")
+    folder: Path = parser.parse_args(argv).to
+    if chromium() is None:
+        print(f"There is no Chromium on this machine. To get one: {HOW}", file=sys.stderr)
+        return 1
+    folder.mkdir(parents=True, exist_ok=True)
+    expect.set_options(timeout=60_000)
+    with ExitStack() as cleanup, sync_playwright() as playwright:
+        hub = filled(cleanup)
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        for size, (width, height) in SIZES.items():
+            for scheme in ("light", "dark"):
+                context = browser.new_context(
+                    viewport={"width": width, "height": height},
+                    color_scheme=scheme,
+                )
+                take(context.new_page(), hub, folder, f"{size}-{scheme}")
+                context.close()
+        browser.close()
+    print(f"{len(SCREENS) * 4} pictures are in {folder}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,372 @@
+"""The console in a real browser, on a running hub with traffic: every screen, and what an operator does with it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, Request, expect
+
+from tests.browser import traffic
+from tests.browser.conftest import NARROW, WIDE, Console
+from tests.e2e.receivers import Receiver, accept
+
+SCREENS = {
+    "overview": "Overview",
+    "events": "Events",
+    "events/sync/shop": "shop",
+    "events/sync/shop?id=order-7-paid": "shop",
+    "sessions": "Sessions",
+    "sessions/call-42": "call-42",
+    "streams": "Streams",
+    "streams/pi-7": "pi-7",
+    "targets": "Targets",
+    "targets/builds": "builds",
+    "tables": "Tables",
+    "retention/sync/shop": "Retention",
+    "audit": "Audit",
+}
+"""Each with its heading."""
+
+
+def settled(page: Page) -> None:
+    """Nothing on the screen is still being loaded."""
+    expect(page.locator(".loading")).to_have_count(0)
+
+
+def table(page: Page, name: str) -> Any:
+    return page.get_by_role("table", name=name)
+
+
+def confirm(page: Page, verb: str) -> None:
+    page.get_by_role("dialog").get_by_role("button", name=verb).click()
+
+
+def audited(page: Page, action: str) -> None:
+    """The last dialog shows the entry that the action has in the audit."""
+    dialog = page.get_by_role("dialog")
+    expect(dialog.locator(".audited")).to_contain_text(action)
+    expect(dialog.locator(".audited")).to_contain_text("done")
+    dialog.get_by_role("button", name="Close").click()
+    expect(dialog).to_have_count(0)
+
+
+@pytest.mark.parametrize("place", SCREENS)
+def test_a_screen_has_no_serious_barrier_in_light_or_dark_and_fits_a_telephone(console: Console, place: str) -> None:
+    page = console.page
+    console.go(place)
+    expect(page.get_by_role("heading", level=1)).to_have_text(SCREENS[place])
+    settled(page)
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert console.serious_violations() == [], scheme
+    for size in (WIDE, NARROW):
+        page.set_viewport_size(size)
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+
+
+def test_a_token_in_the_fragment_leaves_the_address_at_once_and_ends_with_the_tab(stranger: Console) -> None:
+    page, token = stranger.page, stranger.hub.token(**traffic.EVERYTHING)
+    stranger.enter(token)
+    expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
+    assert page.evaluate("sessionStorage.getItem('millrace.token')") == token
+    assert token not in page.url
+    assert page.evaluate("Object.keys(localStorage).length + document.cookie.length") == 0
+    page.go_back()
+    assert token not in page.url
+    page.goto(f"{stranger.url}#/audit")
+    page.get_by_role("button", name="Forget token").click()
+    expect(page.get_by_label("Token")).to_be_visible()
+    assert page.evaluate("Object.keys(sessionStorage).length") == 0
+
+
+def test_a_pasted_token_opens_the_console(stranger: Console) -> None:
+    page = stranger.page
+    page.goto(stranger.url)
+    assert stranger.serious_violations() == []
+    page.get_by_label("Token").fill(f"  {stranger.hub.token(**traffic.EVERYTHING)}\n")
+    page.get_by_role("button", name="Open the console").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
+
+
+def test_a_token_that_has_ended_or_is_not_ours_leads_back_to_the_door(stranger: Console) -> None:
+    page = stranger.page
+    stranger.enter(stranger.hub.token(**traffic.EVERYTHING, exp=1_700_000_000))
+    expect(page.get_by_role("alert")).to_contain_text("The token ended")
+    stranger.enter(stranger.hub.token(**traffic.EVERYTHING, signed_with="another secret, long enough to sign with"))
+    stranger.go("audit")
+    expect(page.get_by_role("alert")).to_contain_text("did not take the token")
+
+
+def test_a_consumer_is_told_which_role_is_missing_and_sees_nothing(stranger: Console) -> None:
+    page = stranger.page
+    stranger.enter(stranger.hub.token(client_id="app", projects=["shop"], roles=["consumer"]))
+    for place in ("events/sync/shop", "targets", "retention", "audit"):
+        stranger.go(place)
+        expect(page.get_by_role("alert").first).to_contain_text("needs a token with the role operator")
+        expect(page.get_by_role("alert").first).to_contain_text("of client app with the roles consumer")
+        settled(page)
+        expect(page.get_by_role("row")).to_have_count(0)
+        assert stranger.serious_violations() == [], place
+
+
+def test_an_operator_without_the_role_consumer_sees_events_but_no_transcript(stranger: Console) -> None:
+    page = stranger.page
+    stranger.enter(stranger.hub.token(**{**traffic.EVERYTHING, "roles": ["operator"]}))
+    stranger.go("sessions/call-42")
+    expect(page.get_by_text("call.started")).to_be_visible()
+    expect(page.get_by_role("alert")).to_contain_text("needs a token with the role consumer")
+
+
+def test_an_event_is_found_by_its_id_with_the_target_that_has_it(console: Console) -> None:
+    page = console.page
+    console.go("events")
+    page.get_by_label("Ledgers that begin with").fill("sh")
+    page.get_by_role("button", name="Search").click()
+    page.get_by_role("link", name="shop").click()
+    page.get_by_label("Event id").fill("order-17-paid")
+    page.get_by_role("button", name="Show", exact=True).click()
+    expect(page.get_by_role("heading", name="Event order-17-paid")).to_be_visible()
+    expect(page.locator(".json")).to_contain_text('"EUR"')
+    expect(table(page, "Deliveries of this event").get_by_role("row").nth(1)).to_contain_text("archive-hub")
+    expect(table(page, "Deliveries of this event").get_by_role("row").nth(1)).to_contain_text("delivered")
+    page.get_by_label("Event id").fill("no-such-event")
+    page.get_by_role("button", name="Show", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("There is no such event in this ledger.")
+
+
+def test_a_ledger_is_browsed_by_position_time_and_type(console: Console) -> None:
+    page = console.page
+    console.go("events/sync/shop")
+    rows = table(page, "Events").locator("tbody tr:not(.below)")
+    expect(rows).to_have_count(50)
+    newest = int(rows.first.locator("td").first.inner_text())
+    page.get_by_role("button", name="Older").click()
+    expect(rows.first.locator("td").first).to_have_text(str(newest - 50))
+    page.get_by_label("Position", exact=True).fill("3")
+    page.get_by_role("button", name="Show", exact=True).click()
+    expect(rows.last.locator("td").first).to_have_text("3")
+    rows.last.get_by_role("button").click()
+    expect(page.locator(".json")).to_contain_text("order.paid")
+    page.get_by_label("Type", exact=True).fill("order.shipped")
+    page.get_by_role("button", name="Show", exact=True).click()
+    expect(rows).to_have_count(12)
+    page.get_by_label("Type", exact=True).fill("")
+    page.get_by_label("Time", exact=True).fill("2030-01-01T00:00:00")
+    page.get_by_role("button", name="Show", exact=True).click()
+    expect(page.get_by_text("No events here.")).to_be_visible()
+
+
+def test_an_event_arrives_live_and_a_pause_holds_it_back(console: Console) -> None:
+    page = console.page
+    console.go("events/sync/demo")
+    page.get_by_role("button", name="Live tail").click()
+    expect(page.get_by_text("events arrive as they are committed")).to_be_visible()
+    tailed = page.locator(".tail tbody tr:not(.below)")
+    traffic.submit(console.hub, traffic.order(9001), project="demo")
+    expect(tailed).to_have_count(1)
+    expect(tailed.first).to_contain_text("order-9001-paid")
+    page.get_by_role("button", name="Pause").click()
+    traffic.submit(console.hub, traffic.order(9002), project="demo")
+    expect(page.get_by_role("button", name="Resume (1 waiting)")).to_be_visible()
+    expect(tailed).to_have_count(1)
+    page.get_by_role("button", name="Resume").click()
+    expect(tailed.first).to_contain_text("order-9002-paid")
+    assert console.serious_violations() == []
+
+
+def test_a_lost_connection_is_said_and_nothing_is_lost_over_it(stranger: Console) -> None:
+    page = stranger.page
+    stranger.enter(stranger.hub.token(**traffic.EVERYTHING))
+    page.add_init_script(
+        "window.sockets = []; const One = WebSocket; WebSocket = class extends One {"
+        "constructor(url) { super(url); sockets.push(this); } }"
+    )
+    page.reload()
+    stranger.go("events/sync/demo")
+    page.get_by_role("button", name="Live tail").click()
+    expect(page.get_by_text("events arrive as they are committed")).to_be_visible()
+    page.evaluate("sockets.at(-1).close()")
+    expect(page.get_by_text("connection lost")).to_be_visible()
+    traffic.submit(stranger.hub, traffic.order(9101), traffic.order(9102), project="demo")
+    expect(page.get_by_text("events arrive as they are committed")).to_be_visible()
+    expect(page.locator(".tail tbody tr:not(.below)")).to_have_count(2)
+    expect(page.locator(".notice.gap")).to_have_count(0)
+
+
+def test_a_gap_in_a_stream_is_shown_loudly(console: Console) -> None:
+    page = console.page
+    console.go("events/streams/pi-7:main")
+    expect(page.get_by_text("Positions below 5 were pruned by retention")).to_be_visible()
+    page.get_by_label("from the oldest").check()
+    page.get_by_role("button", name="Live tail").click()
+    expect(page.locator(".notice.gap")).to_contain_text("4 events up to position 4 are gone")
+    expect(page.locator(".tail tbody tr:not(.below)")).to_have_count(5)
+    console.go("streams/pi-7")
+    expect(table(page, "Streams of this runtime").get_by_role("row", name=re.compile("main"))).to_contain_text("gap")
+
+
+def test_a_session_grows_before_the_operators_eyes(console: Console) -> None:
+    page = console.page
+    console.go("sessions/call-42")
+    expect(page.locator(".transcript")).to_contain_text("the carrier has it")
+    expect(page.locator(".title")).to_contain_text("live")
+    traffic.say(console.hub, ("user", "One more thing."), first=50)
+    expect(page.locator(".transcript")).to_contain_text("One more thing.")
+    expect(page.locator(".timeline")).to_contain_text("transcript.final")
+
+
+def test_markers_are_on_a_plane_with_their_revisions(console: Console) -> None:
+    page = console.page
+    console.go("streams/pi-7")
+    picture = page.get_by_role("img", name="3 markers")
+    expect(picture).to_be_visible()
+    expect(picture.locator("text").filter(has_text="Camp · r3")).to_have_count(1)
+    expect(picture.locator("circle.past")).to_have_count(2)
+    expect(table(page, "Markers").get_by_role("row")).to_have_count(4)
+
+
+def test_what_a_target_gave_up_on_is_retried_one_by_one_and_all_at_once(console: Console, builds: Receiver) -> None:
+    page = console.page
+    console.go("targets/builds")
+    rows = table(page, "Deliveries").locator("tr:not(.below):not(.below *)").filter(has_text="terminal failed")
+    expect(rows).to_have_count(8)
+    rows.first.get_by_role("button", name="Attempts").click()
+    expect(table(page, "Last attempts")).to_contain_text("no such build")
+    builds.script = accept
+    page.get_by_role("button", name="Retry delivery:default:build-1", exact=True).click()
+    confirm(page, "Cancel")
+    expect(rows).to_have_count(8)
+    page.get_by_role("button", name="Retry delivery:default:build-1", exact=True).click()
+    confirm(page, "Retry")
+    audited(page, "delivery retry")
+    expect(page.locator(".facts")).to_contain_text("Terminal failed7")
+    page.get_by_role("button", name="Retry many").click()
+    confirm(page, "Count them")
+    expect(page.get_by_role("heading", name="Retry 7 deliveries?")).to_be_visible()
+    confirm(page, "Retry them")
+    expect(page.get_by_role("dialog")).to_contain_text("7 deliveries tried again.")
+    audited(page, "target retry")
+    expect(page.locator(".facts")).to_contain_text("Delivered8")
+    expect(page.locator(".facts")).to_contain_text("Terminal failed0")
+    assert sorted(set(builds.ids)) == [f"delivery:default:build-{number}" for number in range(1, 9)]
+
+
+def test_a_target_is_paused_and_resumed_with_an_entry_in_the_audit(console: Console) -> None:
+    page = console.page
+    console.go("targets/archive-hub")
+    page.get_by_role("button", name="Pause").click()
+    confirm(page, "Pause")
+    audited(page, "target pause")
+    expect(page.locator(".facts")).to_contain_text("paused")
+    page.get_by_role("button", name="Resume").click()
+    confirm(page, "Resume")
+    audited(page, "target resume")
+    expect(page.locator(".facts")).to_contain_text("well")
+    console.go("audit?client=ops")
+    expect(table(page, "Audit entries").get_by_role("row").nth(1)).to_contain_text("target resume")
+
+
+def test_a_dry_run_says_what_would_go_and_what_holds_the_rest(console: Console) -> None:
+    page = console.page
+    console.go("retention")
+    expect(table(page, "Policies").get_by_role("row")).to_have_count(3)
+    page.get_by_role("link", name="Dry run").click()
+    expect(page.locator(".facts")).to_contain_text("Would go40 events")
+    expect(table(page, "Holders")).to_contain_text("target:archive-hub")
+
+
+def test_a_hidden_console_asks_for_nothing(stranger: Console) -> None:
+    page = stranger.page
+    stranger.enter(stranger.hub.token(**traffic.EVERYTHING))
+    page.clock.install()
+    stranger.go("targets")
+    page.reload()
+    settled(page)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(seen(request)))
+    page.evaluate("Object.defineProperty(document, 'hidden', {get: () => true, configurable: true})")
+    page.clock.run_for(10_000)
+    first = len(asked)
+    page.clock.run_for(600_000)
+    assert len(asked) == first, "one that was on its way, and no other"
+    page.evaluate("Object.defineProperty(document, 'hidden', {get: () => false})")
+    with page.expect_request("**/v1/delivery/status"):
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+
+
+def seen(request: Request) -> str:
+    return request.url
+
+
+def test_the_keyboard_is_enough(console: Console) -> None:
+    page = console.page
+    console.go("targets")
+    page.reload()
+    settled(page)
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#content")).to_be_focused()
+    page.get_by_role("link", name="builds").press("Enter")
+    page.get_by_role("button", name="Pause").press("Enter")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.get_by_role("heading", level=1)).to_have_text("builds")
+
+
+HOSTILE = [
+    "<script>document.title = 'owned'</script>",
+    "<img src=x onerror=\"document.title = 'owned'\">",
+    "javascript:document.title='owned'",
+    "\u202egnp.exe\u202c \u2067mirrored\u2069",
+]
+
+
+def test_hostile_values_are_text_and_nothing_but_text(console: Console) -> None:
+    page = console.page
+    events = [
+        {"id": f"{value} {number}", "partitions": [value], "event": {"type": value, "payload": {value: value}}}
+        for number, value in enumerate(HOSTILE)
+    ]
+    traffic.submit(console.hub, *events, project="demo")
+    console.go("events/sync/demo")
+    for value in HOSTILE:
+        row = page.get_by_role("row").filter(has=page.get_by_role("cell", name=value, exact=True)).first
+        row.get_by_role("button").click()
+        expect(page.locator(".json .key").get_by_text(value, exact=True)).to_be_visible()
+    link = page.get_by_role("link", name=f"{HOSTILE[2]} 2")
+    assert (link.get_attribute("href") or "").startswith("#/events/")
+    link.click()
+    expect(page.get_by_role("heading", name=f"Event {HOSTILE[2]} 2")).to_be_visible()
+    assert page.locator("main script, main img, main a:not([href^='#'])").count() == 0
+    assert "owned" not in page.title()
+    isolated = page.locator(".json .key").first.evaluate("(one) => getComputedStyle(one).unicodeBidi")
+    assert isolated == "isolate"
+
+
+def test_large_values_are_drawn_in_parts_and_the_page_stays_quick(console: Console) -> None:
+    page = console.page
+    keys = {f"k{number:05}": number for number in range(10_000)}
+    wide = {"event_id": "wide", "event_type": "wide", "payload": keys}
+    long = [{"event_id": f"long-{n}", "event_type": "long", "payload": "x" * 250_000} for n in range(4)]
+    for one in (wide, *long):
+        traffic.sent(console.hub, "POST", "/api/v1/events/batch/", {"events": [one]})
+    console.go("events/delivery/default?id=wide")
+    page.get_by_text("10,000 keys").click()
+    expect(page.locator(".json .pair")).to_have_count(203)
+    page.get_by_role("button", name="Show more (200 of 10,000)").click()
+    expect(page.locator(".json .pair")).to_have_count(403)
+    console.go("events/delivery/default")
+    for number in range(4):
+        row = page.get_by_role("row").filter(has=page.get_by_role("link", name=f"long-{number}"))
+        row.get_by_role("button").click()
+    expect(page.get_by_role("button", name="show all 250,000 characters")).to_have_count(4)
+    page.get_by_role("button", name="show all 250,000 characters").first.click()
+    expect(page.get_by_role("button", name="show all 250,000 characters")).to_have_count(3)
+    blocked = page.evaluate(
+        "new Promise((done) => { const t = performance.now(); setTimeout(() => done(performance.now() - t)) })"
+    )
+    assert blocked < 1000
