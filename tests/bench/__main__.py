@@ -24,6 +24,7 @@ from tests.bench import (
     report,
     streams,
     sync,
+    wire,
 )
 
 SECTIONS: Mapping[str, Callable[[], report.Section]] = {
@@ -33,6 +34,7 @@ SECTIONS: Mapping[str, Callable[[], report.Section]] = {
     "cpu": cpu.run,
     "packing": packing.run,
     "cold_start": cold_start.run,
+    "wire": wire.run,
     "sync": sync.run,
     "live": live.run,
     "realtime": realtime.run,

@@ -1,4 +1,4 @@
-"""Every adapter of the ports: in memory, on moto, and on the embedded stack or any other endpoint."""
+"""Every adapter of the ports: in memory, on moto, and, by boto3 and by the lean wire, on the embedded stack."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from millrace.ledger.ports import Board, Claims, Log, Rounds, State, Together, W
 from millrace.sync.adapters.dynamodb import DynamoIndex
 from millrace.sync.adapters.memory import MemoryIndex
 from millrace.sync.ports import PartitionIndex
-from tests.support.aws_tables import client_for, create_tables
+from tests.support.aws_tables import client_for, client_of, create_tables
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -66,9 +66,9 @@ class SelectByQueries:
         return getattr(self.client, name)
 
 
-def on_dynamodb(kind: str, endpoint: str | None, together: Together) -> Adapters:
-    tables = create_tables(client_for(endpoint))
-    selecting: Any = tables.client if kind == "embedded" else SelectByQueries(tables.client)
+def on_dynamodb(kind: str, client: DynamoDBClient, together: Together) -> Adapters:
+    tables = create_tables(client)
+    selecting: Any = SelectByQueries(tables.client) if kind == "moto" else tables.client
     return Adapters(
         kind,
         DynamoClaims(tables.client, tables.claims, together),
@@ -82,12 +82,12 @@ def on_dynamodb(kind: str, endpoint: str | None, together: Together) -> Adapters
     )
 
 
-@pytest.fixture(params=["memory", "moto", "embedded"])
+@pytest.fixture(params=["memory", "moto", "embedded", "lean"])
 def adapters(request: pytest.FixtureRequest) -> Iterator[Adapters]:
     yield from _adapters(request)
 
 
-@pytest.fixture(params=["memory", "embedded"])
+@pytest.fixture(params=["memory", "embedded", "lean"])
 def batching(request: pytest.FixtureRequest) -> Iterator[Adapters]:
     """Where several ids are claimed in one call: moto takes no parameters in INSERT."""
     yield from _adapters(request)
@@ -109,6 +109,6 @@ def _adapters(request: pytest.FixtureRequest) -> Iterator[Adapters]:
         )
     elif request.param == "moto":
         with mock_aws():
-            yield on_dynamodb("moto", None, in_turn)
+            yield on_dynamodb("moto", client_for(None), in_turn)
     else:
-        yield on_dynamodb("embedded", request.getfixturevalue("endpoint"), Threads())
+        yield on_dynamodb(request.param, client_of(request), Threads())

@@ -8,12 +8,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import boto3
+import pytest
 from botocore.config import Config
 
 from infra import cloudformation
+from millrace.ledger.adapters.wire.clients import service_at
+from millrace.ledger.adapters.wire.credentials import Credentials
+from millrace.ledger.adapters.wire.dynamodb import LeanDynamoDB
+from millrace.ledger.adapters.wire.service import Service
+from millrace.runtime.clients import LIMITS, RETRIES
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -50,6 +56,28 @@ def new_client(endpoint: str | None) -> DynamoDBClient:
         aws_secret_access_key="test",
         config=Config(retries={"mode": "standard", "max_attempts": 4}, max_pool_connections=64),
     )
+
+
+class LeanWithTables(LeanDynamoDB):
+    """The lean wire, and from boto3 what only tests ask for."""
+
+    def __init__(self, service: Service, admin: DynamoDBClient) -> None:
+        super().__init__(service)
+        self.create_table, self.scan = admin.create_table, admin.scan
+
+
+@cache
+def lean_client_for(endpoint: str) -> DynamoDBClient:
+    """The lean wire with the same timeouts and retries as a function has."""
+    credentials = Credentials(os.environ.get("MILLRACE_TEST_KEY", "test"), "test")
+    service = service_at(endpoint, "dynamodb", "us-east-1", LIMITS, RETRIES, lambda: credentials)
+    return cast("DynamoDBClient", LeanWithTables(service, client_for(endpoint)))
+
+
+def client_of(request: pytest.FixtureRequest, kind: str = "") -> DynamoDBClient:
+    """On the embedded stack: boto3's client, or the lean wire, as the fixture's parameter or another fixture says."""
+    endpoint: str = request.getfixturevalue("endpoint")
+    return lean_client_for(endpoint) if (kind or request.param) == "lean" else client_for(endpoint)
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hypothesis
 import pytest
 
-BACKENDS = {"moto", "embedded"}
+BACKENDS = {"moto", "embedded", "lean"}
 """Parameters of the contract tests; what needs no AWS is in memory, or in a directory."""
 FIXTURES = {"aws", "endpoint", "stack"}
 EXAMPLES = 20

@@ -15,7 +15,7 @@ from millrace.delivery.domain.states import Status
 from millrace.delivery.ports.targets import RetriedSome
 from millrace.ledger.adapters.threads import Threads
 from millrace.ledger.domain.errors import BadRequest
-from tests.support.aws_tables import client_for
+from tests.support.aws_tables import client_of
 from tests.support.hub_world import TENANT, HubWorld, on_dynamodb, on_moto
 from tests.support.worlds import Scripted, results
 
@@ -24,13 +24,13 @@ TARGET = f"{TENANT}#a"
 HOUR = 3_600_000
 
 
-@pytest.fixture(params=["moto", "embedded"])
+@pytest.fixture(params=["moto", "embedded", "lean"])
 def world(request: pytest.FixtureRequest) -> Iterator[HubWorld]:
     if request.param == "moto":
         with on_moto() as made:
             yield made
     else:
-        yield on_dynamodb(client_for(request.getfixturevalue("endpoint")), Threads())
+        yield on_dynamodb(client_of(request), Threads())
 
 
 def ids(first: int, last: int) -> list[str]:

@@ -21,20 +21,20 @@ from millrace.delivery.domain.targets import Target
 from millrace.ledger.adapters.threads import Threads
 from millrace.ledger.domain.errors import BadRequest
 from millrace.ledger.domain.names import Ledger
-from tests.support.aws_tables import client_for
+from tests.support.aws_tables import client_of
 from tests.support.hub_world import JOURNAL, TENANT, A, HubWorld, on_dynamodb, on_moto
 from tests.support.worlds import Scripted, event, results
 
 HOUR = 3_600_000
 
 
-@pytest.fixture(params=["moto", "embedded"])
+@pytest.fixture(params=["moto", "embedded", "lean"])
 def world(request: pytest.FixtureRequest) -> Iterator[HubWorld]:
     if request.param == "moto":
         with on_moto() as made:
             yield made
     else:
-        yield on_dynamodb(client_for(request.getfixturevalue("endpoint")), Threads())
+        yield on_dynamodb(client_of(request), Threads())
 
 
 class Counted:

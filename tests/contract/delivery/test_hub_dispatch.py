@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from millrace.ledger.adapters.threads import Threads
-from tests.support.aws_tables import client_for
+from tests.support.aws_tables import client_of
 from tests.support.hub_world import HubWorld, on_dynamodb, on_table
 from tests.support.table import Table
 from tests.unit.delivery import test_dispatch as shared
@@ -23,9 +23,9 @@ globals().update(
 )
 
 
-@pytest.fixture(params=["table", "embedded"])
+@pytest.fixture(params=["table", "embedded", "lean"])
 def world(request: pytest.FixtureRequest) -> Iterator[HubWorld]:
     if request.param == "table":
         yield on_table(Table(), "delivery")
     else:
-        yield on_dynamodb(client_for(request.getfixturevalue("endpoint")), Threads())
+        yield on_dynamodb(client_of(request), Threads())

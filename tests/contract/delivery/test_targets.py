@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import pytest
 from moto import mock_aws
@@ -26,7 +27,10 @@ from millrace.delivery.ports.targets import Agenda, Directory, Kept, Position, P
 from millrace.delivery.receivers.registry import RECEIVERS
 from millrace.ledger.adapters.keyring import StagedKeys
 from millrace.ledger.adapters.memory import MemoryState, in_turn
-from tests.support.aws_tables import client_for, make_table
+from tests.support.aws_tables import client_for, client_of, make_table
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class Stores:
     paces: Paces
 
 
-@pytest.fixture(params=["memory", "moto", "embedded"])
+@pytest.fixture(params=["memory", "moto", "embedded", "lean"])
 def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
     if request.param == "memory":
         directory = MemoryDirectory()
@@ -55,13 +59,12 @@ def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
         )
     elif request.param == "moto":
         with mock_aws():
-            yield on_dynamodb(None)
+            yield on_dynamodb(client_for(None))
     else:
-        yield on_dynamodb(request.getfixturevalue("endpoint"))
+        yield on_dynamodb(client_of(request))
 
 
-def on_dynamodb(endpoint: str | None) -> Stores:
-    client = client_for(endpoint)
+def on_dynamodb(client: DynamoDBClient) -> Stores:
     runs = Runs(client, make_table(client, "Delivery"), in_turn)
     directory = DynamoDirectory(client, runs.table)
     return Stores(

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pytest
 from moto import mock_aws
@@ -19,7 +20,10 @@ from millrace.lake.domain.retention_rules import Change, Rule, Scope
 from millrace.lake.ports.lanes import Lane, Lanes, Reservation
 from millrace.lake.ports.retention import Policies
 from millrace.ledger.domain.errors import BadRequest
-from tests.support.aws_tables import client_for, create_tables
+from tests.support.aws_tables import client_for, client_of, create_tables
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
 
 
 @dataclass(frozen=True)
@@ -28,12 +32,12 @@ class Adapters:
     policies: Policies
 
 
-@pytest.fixture(params=["memory", "moto", "embedded"])
+@pytest.fixture(params=["memory", "moto", "embedded", "lean"])
 def adapters(request: pytest.FixtureRequest) -> Iterator[Adapters]:
     yield from _adapters(request)
 
 
-@pytest.fixture(params=["memory", "embedded"])
+@pytest.fixture(params=["memory", "embedded", "lean"])
 def racing(request: pytest.FixtureRequest) -> Iterator[Adapters]:
     """moto loses updates under threads."""
     yield from _adapters(request)
@@ -44,13 +48,13 @@ def _adapters(request: pytest.FixtureRequest) -> Iterator[Adapters]:
         yield Adapters(MemoryLanes(), MemoryPolicies())
     elif request.param == "moto":
         with mock_aws():
-            yield _on_dynamodb(None)
+            yield _on_dynamodb(client_for(None))
     else:
-        yield _on_dynamodb(request.getfixturevalue("endpoint"))
+        yield _on_dynamodb(client_of(request))
 
 
-def _on_dynamodb(endpoint: str | None) -> Adapters:
-    tables = create_tables(client_for(endpoint))
+def _on_dynamodb(client: DynamoDBClient) -> Adapters:
+    tables = create_tables(client)
     return Adapters(DynamoLanes(tables.client, tables.state), DynamoPolicies(tables.client, tables.state))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import TYPE_CHECKING
 
 import pytest
 from moto import mock_aws
@@ -13,24 +14,27 @@ from millrace.ledger.adapters.dynamodb.meter import DynamoMeter
 from millrace.ledger.adapters.memory import MemoryMeter
 from millrace.ledger.domain.errors import Unavailable
 from millrace.ledger.ports import Meter
-from tests.support.aws_tables import client_for, create_tables
+from tests.support.aws_tables import client_for, client_of, create_tables
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
 
 NOW, LATEST = 10**15, 10**15 + 10_000
 
 
-@pytest.fixture(params=["memory", "moto", "embedded"])
+@pytest.fixture(params=["memory", "moto", "embedded", "lean"])
 def meter(request: pytest.FixtureRequest) -> Iterator[Meter]:
     if request.param == "memory":
         yield MemoryMeter()
     elif request.param == "moto":
         with mock_aws():
-            yield on_dynamodb(None)
+            yield on_dynamodb(client_for(None))
     else:
-        yield on_dynamodb(request.getfixturevalue("endpoint"))
+        yield on_dynamodb(client_of(request))
 
 
-def on_dynamodb(endpoint: str | None) -> DynamoMeter:
-    tables = create_tables(client_for(endpoint))
+def on_dynamodb(client: DynamoDBClient) -> DynamoMeter:
+    tables = create_tables(client)
     return DynamoMeter(tables.client, tables.state)
 
 
@@ -46,7 +50,7 @@ def test_what_is_used_adds_up_from_now_on_and_stops_at_the_latest(meter: Meter) 
 
 
 def test_many_instances_add_at_once_on_the_embedded_stack(endpoint: str) -> None:
-    meter = on_dynamodb(endpoint)
+    meter = on_dynamodb(client_for(endpoint))
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: _add(partial(meter.add, "t", 5, NOW, LATEST)), range(40)))
     assert meter.add("t", 0, NOW, LATEST) == NOW + 200
@@ -58,7 +62,7 @@ def _add(add: partial[int]) -> int:
 
 def test_a_row_that_cannot_be_read_is_storage_that_does_not_answer(endpoint: str) -> None:
     """So it limits nobody."""
-    meter = on_dynamodb(endpoint)
+    meter = on_dynamodb(client_for(endpoint))
     item = {"p": {"S": "rate#t"}, "s": {"S": "requests"}, "t": {"S": "torn"}}
     meter.client.put_item(TableName=meter.table, Item=item)
     with pytest.raises(Unavailable):

@@ -31,6 +31,7 @@ from millrace.sync.application.submit import Submit
 from millrace.sync.application.sync import Sync
 from tests.contract.conftest import Adapters
 from tests.contract.live.test_live import on_dynamodb
+from tests.support.aws_tables import client_of
 
 C = "c1"
 DEADLINE = 60
@@ -55,7 +56,7 @@ class Burst:
 
     def nap(self, ms: int) -> None:
         assert now_ms() < self.began + 1000 * DEADLINE, "its turn never comes"
-        nap(ms if self.adapters.kind == "embedded" else ms // 10)
+        nap(ms if self.adapters.kind != "memory" else ms // 10)
 
     def converse(self) -> Converse:
         """As a process of its own builds it: nothing but storage is shared."""
@@ -114,8 +115,8 @@ class _Arrivals:
 @pytest.fixture
 def burst(batching: Adapters, request: pytest.FixtureRequest) -> Iterator[Burst]:
     connections: Connections = MemoryConnections()
-    if batching.kind == "embedded":
-        connections = on_dynamodb(request.getfixturevalue("endpoint")).connections
+    if batching.kind != "memory":
+        connections = on_dynamodb(client_of(request, batching.kind)).connections
     made = Burst(connections, batching)
     connections.open(C, made.clock())
     made.say("connect", {"token": "t", "client_id": "me"}, "hello")
@@ -145,7 +146,7 @@ def pipeline(burst: Burst, count: int, then: Callable[[], None]) -> None:
 
 def test_s12_pipelined_submits_are_answered_in_the_order_they_arrived(burst: Burst) -> None:
     """150 of them; fewer on the embedded stack, where all the threads and the emulator share this machine's cores."""
-    count = 40 if burst.adapters.kind == "embedded" else 150
+    count = 40 if burst.adapters.kind != "memory" else 150
     pipeline(burst, count, lambda: None)
     heard = burst.heard()
     assert {message["type"] for message in heard} == {"submit_events_result"}

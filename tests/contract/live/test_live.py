@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from moto import mock_aws
@@ -31,7 +31,10 @@ from millrace.live.ports import (
     Subscriptions,
     TakenSnapshot,
 )
-from tests.support.aws_tables import client_for, create_tables
+from tests.support.aws_tables import client_for, client_of, create_tables
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
 
 LEDGER = Ledger.of("sync", "default", "demo")
 NOW = 1_800_000_000_000
@@ -47,7 +50,7 @@ class Stores:
     sockets: OpenSockets
 
 
-@pytest.fixture(params=["memory", "moto", "embedded"])
+@pytest.fixture(params=["memory", "moto", "embedded", "lean"])
 def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
     if request.param == "memory":
         connections, subscriptions = MemoryConnections(), MemorySubscriptions()
@@ -55,13 +58,13 @@ def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
         yield Stores(connections, subscriptions, places, MemoryOpenSockets(places))
     elif request.param == "moto":
         with mock_aws():
-            yield on_dynamodb(None)
+            yield on_dynamodb(client_for(None))
     else:
-        yield on_dynamodb(request.getfixturevalue("endpoint"))
+        yield on_dynamodb(client_of(request))
 
 
-def on_dynamodb(endpoint: str | None) -> Stores:
-    tables = create_tables(client_for(endpoint))
+def on_dynamodb(client: DynamoDBClient) -> Stores:
+    tables = create_tables(client)
     return Stores(
         DynamoConnections(tables.client, tables.connections),
         DynamoSubscriptions(tables.client, tables.connections, in_turn, lambda: NOW),
@@ -212,7 +215,7 @@ def test_a_removed_connection_is_gone_and_stays_gone(stores: Stores) -> None:
 
 def test_a_connection_that_an_earlier_release_opened_is_understood() -> None:
     with mock_aws():
-        stores = on_dynamodb(None)
+        stores = on_dynamodb(client_for(None))
         connections = stores.connections
         assert isinstance(connections, DynamoConnections)
         stored = '{"id": "c1", "dialect": "", "identity": null, "project": "", "expires_ms": 0, "cycle": null}'

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
@@ -18,7 +19,10 @@ from millrace.ledger.ports import Projection, Projections, State
 from millrace.realtime.adapters.dynamodb import DynamoRealtime
 from millrace.realtime.adapters.memory import MemoryRealtime
 from millrace.realtime.ports import Watermark
-from tests.support.aws_tables import client_for, create_tables
+from tests.support.aws_tables import client_for, client_of, create_tables
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
 
 SESSION = realtime_ledger("t", "call-1")
 
@@ -30,20 +34,20 @@ class Stores:
     projections: Projections
 
 
-@pytest.fixture(params=["memory", "moto", "embedded"])
+@pytest.fixture(params=["memory", "moto", "embedded", "lean"])
 def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
     if request.param == "memory":
         state = MemoryState()
         yield Stores(MemoryRealtime(state), state, MemoryProjections())
     elif request.param == "moto":
         with mock_aws():
-            yield on_dynamodb(None)
+            yield on_dynamodb(client_for(None))
     else:
-        yield on_dynamodb(request.getfixturevalue("endpoint"))
+        yield on_dynamodb(client_of(request))
 
 
-def on_dynamodb(endpoint: str | None) -> Stores:
-    tables = create_tables(client_for(endpoint))
+def on_dynamodb(client: DynamoDBClient) -> Stores:
+    tables = create_tables(client)
     return Stores(
         DynamoRealtime(tables.client, tables.state, in_turn),
         DynamoState(tables.client, tables.state),

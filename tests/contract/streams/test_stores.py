@@ -24,7 +24,7 @@ from millrace.streams.adapters.memory import MemoryRawValues, MemoryRows, Memory
 from millrace.streams.domain.grant import BreakGlassGrant
 from millrace.streams.domain.negotiate import CAPABILITIES, negotiate
 from millrace.streams.ports import Announcement, Intent, RawEntry, RawValues, RuntimeState, VersionedRow
-from tests.support.aws_tables import client_for, create_tables
+from tests.support.aws_tables import client_for, client_of, create_tables
 
 STREAM = stream_ledger("t", "r", "s")
 NOW_MS = 10_000
@@ -41,15 +41,14 @@ class Stores:
     raw: RawValues
 
 
-@pytest.fixture(scope="module", params=["memory", "moto", "embedded"])
+@pytest.fixture(scope="module", params=["memory", "moto", "embedded", "lean"])
 def backend(request: pytest.FixtureRequest) -> Iterator[tuple[str, Any]]:
     """What the stores of each test stand on: one client for all of them."""
     if request.param == "moto":
         with mock_aws():
             yield "moto", client_for(None)
     else:
-        embedded = request.param == "embedded"
-        yield request.param, client_for(request.getfixturevalue("endpoint")) if embedded else None
+        yield request.param, None if request.param == "memory" else client_of(request)
 
 
 @pytest.fixture

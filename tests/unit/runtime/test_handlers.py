@@ -94,6 +94,7 @@ def deployment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             monkeypatch.setenv(name, "us-east-1")
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             monkeypatch.setenv(name, "test")
+        monkeypatch.setenv("WIRE", "boto3")  # the only one that moto stands in for
         tables = create_tables(client_for(None))
         for name in ("claims", "log", "state", "index", "connections", "diagnostics", "waiting"):
             monkeypatch.setenv(f"{name.upper()}_TABLE", getattr(tables, name))

@@ -15,8 +15,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from millrace.ledger.domain.errors import AuthFailed, Unavailable
+from millrace.runtime.pyjwt_tokens import KEYS_SECONDS
 from millrace.runtime.token_secrets import ASKED_AGAIN_MS, KEPT_MS, TokenSecrets
-from millrace.runtime.tokens import KEYS_SECONDS, MAX_TOKEN_BYTES, Tokens
+from millrace.runtime.tokens import MAX_TOKEN_BYTES, Tokens
 
 SECRET = "s" * 48
 RSA_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)

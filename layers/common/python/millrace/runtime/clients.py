@@ -1,17 +1,17 @@
-"""AWS clients of the functions, with few retries and short timeouts."""
+"""AWS clients of the functions, with few retries and short timeouts: over the lean wire, or boto3's own."""
 
 from __future__ import annotations
 
 import os
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
-import boto3
-from botocore.config import Config
-
-from millrace.ledger.adapters.aws_errors import translated
+from millrace.ledger.adapters.aws_errors import code_of, translated
+from millrace.ledger.adapters.wire.clients import lean_dynamodb, lean_queues, lean_secrets, lean_sockets
+from millrace.ledger.adapters.wire.connections import WireLimits
+from millrace.ledger.adapters.wire.endpoints import is_known
 from millrace.ledger.domain.errors import Unavailable
-from millrace.runtime.settings import socket_url
+from millrace.runtime.settings import setting, socket_url
 
 if TYPE_CHECKING:
     from mypy_boto3_apigatewaymanagementapi import ApiGatewayManagementApiClient
@@ -20,47 +20,70 @@ if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
     from mypy_boto3_sqs import SQSClient
 
-_CONFIG = Config(
-    retries={"mode": "standard", "max_attempts": 4}, connect_timeout=2, read_timeout=5, max_pool_connections=32
-)
-
-
-_SOCKET_CONFIG = Config(
-    retries={"mode": "standard", "max_attempts": 2}, connect_timeout=1, read_timeout=2, max_pool_connections=64
-)
-
-
-_OBJECT_CONFIG = Config(
-    retries={"mode": "standard", "max_attempts": 4}, connect_timeout=2, read_timeout=30, max_pool_connections=32
-)
-
+RETRIES, LIMITS = 4, WireLimits(connect_seconds=2, read_seconds=5, most_idle=32)
+SOCKET_RETRIES, SOCKET_LIMITS = 2, WireLimits(connect_seconds=1, read_seconds=2, most_idle=64)
+OBJECT_RETRIES, OBJECT_LIMITS = 4, WireLimits(connect_seconds=2, read_seconds=30, most_idle=32)
 
 UNREADABLE = "A secret of the hub cannot be read now; send the same request again."
 
 
+def is_lean() -> bool:
+    """Whether calls go over the lean wire. The setting WIRE=boto3 says no, and so does an environment that only boto3
+    knows its way in."""
+    return setting("WIRE", "lean") != "boto3" and is_known(os.environ)
+
+
 @cache
 def dynamodb_client() -> DynamoDBClient:
-    return boto3.client("dynamodb", config=_CONFIG)
+    if is_lean():
+        return cast("DynamoDBClient", lean_dynamodb(LIMITS, RETRIES))
+    client: DynamoDBClient = _boto3_client("dynamodb", LIMITS, RETRIES)
+    return client
 
 
 def s3_client() -> S3Client:
     """An emulator has no name for each bucket; there a bucket is part of the path."""
-    style = Config(s3={"addressing_style": "path" if os.environ.get("AWS_ENDPOINT_URL") else "virtual"})
-    return boto3.client("s3", config=_OBJECT_CONFIG.merge(style))
+    style = {"addressing_style": "path" if os.environ.get("AWS_ENDPOINT_URL") else "virtual"}
+    client: S3Client = _boto3_client("s3", OBJECT_LIMITS, OBJECT_RETRIES, s3=style)
+    return client
 
 
 def sqs_client() -> SQSClient:
-    return boto3.client("sqs", config=_CONFIG)
+    if is_lean():
+        return cast("SQSClient", lean_queues(LIMITS, RETRIES))
+    client: SQSClient = _boto3_client("sqs", LIMITS, RETRIES)
+    return client
 
 
 def socket_client() -> ApiGatewayManagementApiClient:
     """The management API of the WebSocket API's stage."""
-    return boto3.client("apigatewaymanagementapi", endpoint_url=socket_url(), config=_SOCKET_CONFIG)
+    if is_lean():
+        return cast("ApiGatewayManagementApiClient", lean_sockets(SOCKET_LIMITS, SOCKET_RETRIES, socket_url()))
+    service = "apigatewaymanagementapi"
+    client: ApiGatewayManagementApiClient = _boto3_client(service, SOCKET_LIMITS, SOCKET_RETRIES, url=socket_url())
+    return client
 
 
 @cache
 def secrets_client() -> SecretsManagerClient:
-    return boto3.client("secretsmanager", config=_CONFIG)
+    if is_lean():
+        return cast("SecretsManagerClient", lean_secrets(LIMITS, RETRIES))
+    client: SecretsManagerClient = _boto3_client("secretsmanager", LIMITS, RETRIES)
+    return client
+
+
+def _boto3_client(service: Any, limits: WireLimits, retries: int, url: str | None = None, **more: Any) -> Any:
+    import boto3
+    from botocore.config import Config
+
+    config = Config(
+        retries={"mode": "standard", "max_attempts": retries},
+        connect_timeout=limits.connect_seconds,
+        read_timeout=limits.read_seconds,
+        max_pool_connections=limits.most_idle,
+        **more,
+    )
+    return boto3.client(service, endpoint_url=url, config=config)
 
 
 def read_secret_stage(arn: str, stage: str) -> str | None:
@@ -70,12 +93,7 @@ def read_secret_stage(arn: str, stage: str) -> str | None:
         with translated():
             return client.get_secret_value(SecretId=arn, VersionStage=stage)["SecretString"]
     except Unavailable as error:
-        if isinstance(error.__cause__, client.exceptions.ResourceNotFoundException):
+        code = code_of(error.__cause__)
+        if code == "ResourceNotFoundException":
             return None
-        raise Unavailable(UNREADABLE, cause=_code(error.__cause__)) from error
-
-
-def _code(error: BaseException | None) -> str:
-    """What AWS calls the failure: never the text, which may repeat what was asked for."""
-    response = getattr(error, "response", {})
-    return str(response.get("Error", {}).get("Code") or type(error).__name__)
+        raise Unavailable(UNREADABLE, cause=code) from error

@@ -5,18 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
-
-import jwt
+from typing import TYPE_CHECKING, Any
 
 from millrace.ledger.domain.access import Identity
-from millrace.ledger.domain.errors import AuthFailed, Unavailable
+from millrace.ledger.domain.errors import AuthFailed
+from millrace.runtime import hs256
+from millrace.runtime.token_checks import ExpectedToken, WrongSignature, expired, unverifiable
 
-LEEWAY_SECONDS = 5
-REQUIRED = ["exp", "iss", "aud"]
+if TYPE_CHECKING:
+    from millrace.runtime.pyjwt_tokens import IssuerKeys
+
 MAX_TOKEN_BYTES = 8 * 1024
-KEYS_SECONDS = 300
-"""How long the issuer's keys are kept, so how long one that it withdrew goes on opening the hub."""
 
 
 @dataclass(slots=True)
@@ -27,54 +26,42 @@ class Tokens:
     """The secrets to try, the likeliest first."""
     jwks_url: str = ""
     clock: Callable[[], float] = time.time
-    _keys: jwt.PyJWKClient | None = field(default=None)
+    _keys: IssuerKeys | None = field(default=None)
 
     def verify(self, token: str) -> Identity:
         """Raises `AuthFailed`. The algorithm is ours to choose, never the token's."""
         if len(token) > MAX_TOKEN_BYTES:
             raise AuthFailed("The token is too long.", field="authorization")
+        expected = ExpectedToken(self.issuer, self.audience)
         try:
-            claims = self._signed_by_issuer(token) if self.jwks_url else self._signed_by_us(token)
-        except jwt.ExpiredSignatureError as error:
-            raise AuthFailed("The token has expired.", claim="exp") from error
-        except jwt.InvalidAudienceError as error:
-            raise AuthFailed("The token is for another audience.", claim="aud") from error
-        except jwt.InvalidIssuerError as error:
-            raise AuthFailed("The token is from another issuer.", claim="iss") from error
-        except jwt.MissingRequiredClaimError as error:
-            raise AuthFailed(f"The token has no claim {error.claim}.", claim=error.claim) from error
-        except jwt.PyJWKClientConnectionError as error:
-            raise Unavailable("The token issuer's keys cannot be read now; try again.") from error
-        except (jwt.PyJWTError, ValueError) as error:
-            raise AuthFailed("The token cannot be verified.") from error
+            claims = self._signed_by_issuer(token, expected) if self.jwks_url else self._signed_by_us(token, expected)
+        except WrongSignature as error:
+            raise unverifiable() from error
         identity = Identity.of(claims)
         if identity.expires_ms <= self.clock() * 1000:
-            raise AuthFailed("The token has expired.", claim="exp")  # the leeway is for clocks that start it
+            raise expired()  # the leeway is for clocks that start it
         return identity
 
-    def _signed_by_us(self, token: str) -> dict[str, Any]:
-        wrong: jwt.InvalidSignatureError | None = None
+    def _signed_by_us(self, token: str, expected: ExpectedToken) -> dict[str, Any]:
+        wrong = WrongSignature("There is no secret.")
         for secret in self.secrets():
             try:
-                return self._claims(token, secret, ["HS256"])
-            except jwt.InvalidSignatureError as error:
+                return _claims_of(token, secret, expected)
+            except WrongSignature as error:
                 wrong = error
-        raise wrong or jwt.InvalidSignatureError("There is no secret.")
+        raise wrong
 
-    def _signed_by_issuer(self, token: str) -> dict[str, Any]:
-        """A key that the issuer withdrew is forgotten with the set it was in: single keys are not kept."""
+    def _signed_by_issuer(self, token: str, expected: ExpectedToken) -> dict[str, Any]:
         if self._keys is None:
-            self._keys = jwt.PyJWKClient(self.jwks_url, cache_keys=False, lifespan=KEYS_SECONDS, timeout=3)
-        return self._claims(token, self._keys.get_signing_key_from_jwt(token), ["RS256", "ES256"])
+            from millrace.runtime.pyjwt_tokens import IssuerKeys
 
-    def _claims(self, token: str, key: str | jwt.PyJWK, algorithms: list[str]) -> dict[str, Any]:
-        claims: dict[str, Any] = jwt.decode(
-            token,
-            key,
-            algorithms=algorithms,
-            issuer=self.issuer,
-            audience=self.audience,
-            leeway=LEEWAY_SECONDS,
-            options={"require": REQUIRED},
-        )
-        return claims
+            self._keys = IssuerKeys(self.jwks_url)
+        return self._keys.claims_of(token, expected)
+
+
+def _claims_of(token: str, secret: str, expected: ExpectedToken) -> dict[str, Any]:
+    if hs256.is_plain(secret):
+        return hs256.claims_of(token, secret, expected)
+    from millrace.runtime import pyjwt_tokens
+
+    return pyjwt_tokens.claims_of(token, secret, ["HS256"], expected)

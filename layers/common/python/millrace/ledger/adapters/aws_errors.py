@@ -1,15 +1,18 @@
-"""botocore's errors become ours here, once."""
+"""Errors of AWS become ours here, once: those of boto3, and those of the lean wire."""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from botocore.exceptions import BotoCoreError, ClientError
-
+from millrace.ledger.adapters.wire.failures import AwsRefused, AwsUnanswered
 from millrace.ledger.domain.errors import BadRequest, MillraceError, Rejected, Throttled, TooLarge, Unavailable
+
+if TYPE_CHECKING:
+    from botocore.exceptions import ClientError
 
 THROTTLES = frozenset(
     {
@@ -31,16 +34,29 @@ KEY_EMPTY = re.compile(r"key attribute cannot contain an empty", re.IGNORECASE)
 ITEM_TOO_LARGE = re.compile(r"item size (to update )?has exceeded|size.*exceeded the maximum allowed", re.IGNORECASE)
 
 
+def refusals() -> tuple[type[ClientError], ...]:
+    """What to catch where AWS may refuse a call. Only a process that uses boto3 has loaded its errors."""
+    known = cast("type[ClientError]", AwsRefused)
+    botocore = sys.modules.get("botocore.exceptions")
+    return (known,) if botocore is None else (known, botocore.ClientError)
+
+
+def _silences() -> tuple[type[Exception], ...]:
+    """What is raised if AWS does not answer."""
+    botocore = sys.modules.get("botocore.exceptions")
+    return (AwsUnanswered,) if botocore is None else (AwsUnanswered, botocore.BotoCoreError)
+
+
 @contextmanager
 def translated() -> Iterator[None]:
     """Around every call to AWS: throttling is `Throttled`, a value that no table takes `Rejected`, any other failure
     `Unavailable`."""
     try:
         yield
-    except ClientError as error:
+    except refusals() as error:
         raise _translated(error) from error
-    except BotoCoreError as error:
-        raise Unavailable("Storage did not answer.", cause=type(error).__name__) from error
+    except _silences() as error:
+        raise Unavailable("Storage did not answer.", cause=code_of(error)) from error
 
 
 def _translated(error: ClientError) -> MillraceError:
@@ -81,8 +97,14 @@ def applied(write: Callable[[], Any]) -> bool:
     with translated():
         try:
             write()
-        except ClientError as error:
+        except refusals() as error:
             if not condition_failed(error):
                 raise
             return False
     return True
+
+
+def code_of(error: BaseException | None) -> str:
+    """What AWS calls a failure: never the text, which may repeat what was asked for."""
+    response = getattr(error, "response", {})
+    return str(response.get("Error", {}).get("Code") or getattr(error, "kind", type(error).__name__))

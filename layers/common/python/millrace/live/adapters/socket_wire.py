@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from botocore.exceptions import ClientError
-
-from millrace.ledger.adapters.aws_errors import translated
+from millrace.ledger.adapters.aws_errors import refusals, translated
 
 if TYPE_CHECKING:
+    from botocore.exceptions import ClientError
     from mypy_boto3_apigatewaymanagementapi import ApiGatewayManagementApiClient
 
 
@@ -21,7 +20,7 @@ class ApiGatewayWire:
         with translated():
             try:
                 self.client.post_to_connection(ConnectionId=connection, Data=text.encode())
-            except ClientError as error:
+            except refusals() as error:
                 if not _gone(error):
                     raise
                 return False
@@ -31,7 +30,7 @@ class ApiGatewayWire:
         with translated():
             try:
                 self.client.delete_connection(ConnectionId=connection)
-            except ClientError as error:
+            except refusals() as error:
                 if not _gone(error):
                     raise
 

@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
-
 from millrace.delivery.adapters.dynamodb import keys
 from millrace.delivery.domain.drains import EXPECTED_MS, DrainLease, WaitingTarget
 from millrace.delivery.ports.drains import Expected, LeaseTaken
-from millrace.ledger.adapters.aws_errors import applied, condition_failed, translated
+from millrace.ledger.adapters.aws_errors import applied, condition_failed, refusals, translated
 from millrace.ledger.adapters.dynamodb.readable import Tell, readable, reading
 from millrace.ledger.adapters.dynamodb.state import query_all
 from millrace.ledger.domain.errors import UnreadableRow, unheard
 
 if TYPE_CHECKING:
+    from botocore.exceptions import ClientError
     from mypy_boto3_dynamodb import DynamoDBClient
 
 
@@ -53,7 +52,7 @@ class DynamoDrains:
                     ExpressionAttributeValues=values,
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
-            except ClientError as error:
+            except refusals() as error:
                 if not condition_failed(error):
                     raise
                 return self._expected(tenant, error.response.get("Item") or self._item(tenant, target_id), now_ms)
@@ -87,7 +86,7 @@ class DynamoDrains:
                     ReturnValues="ALL_OLD",
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
-            except ClientError as error:
+            except refusals() as error:
                 if not condition_failed(error):
                     raise
                 return LeaseTaken(False, self._other(drain, error))
@@ -134,7 +133,7 @@ class DynamoDrains:
                     ExpressionAttributeValues={":holder": {"S": drain.holder}},
                     ReturnValues="ALL_OLD",
                 )
-            except ClientError as error:
+            except refusals() as error:
                 if not condition_failed(error):
                     raise
                 return False

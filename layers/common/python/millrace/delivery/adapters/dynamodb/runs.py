@@ -13,18 +13,17 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
-
 from millrace.delivery.adapters.dynamodb import keys
 from millrace.delivery.domain.ranges import Range
 from millrace.delivery.domain.rows import Cut, Row, apart, delivered_within, is_open
 from millrace.delivery.domain.states import Attempt, Delivery, Status
-from millrace.ledger.adapters.aws_errors import applied, translated
+from millrace.ledger.adapters.aws_errors import applied, refusals, translated
 from millrace.ledger.adapters.dynamodb.batch import GET_KEYS, get_all
 from millrace.ledger.adapters.dynamodb.readable import reading
 from millrace.ledger.ports import Together
 
 if TYPE_CHECKING:
+    from botocore.exceptions import ClientError
     from mypy_boto3_dynamodb import DynamoDBClient
 
 ABANDONED_MS = 600_000
@@ -104,7 +103,7 @@ class Runs:
                     self.client.put_item(**actions[0]["Put"])
                 else:
                     self.client.transact_write_items(TransactItems=actions)
-            except ClientError as error:
+            except refusals() as error:
                 if not _lost(error):
                     raise
                 return False

@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
-
-from millrace.ledger.adapters.aws_errors import applied, condition_failed, translated
+from millrace.ledger.adapters.aws_errors import applied, condition_failed, refusals, translated
 from millrace.ledger.adapters.dynamodb.batch import Item, get_all
 from millrace.ledger.domain.names import Ledger, bucket_of
 from millrace.ledger.domain.packing import pack, pack_parts, unpack, unpack_parts
@@ -36,7 +34,7 @@ class DynamoLog:
                     ConditionExpression=ABSENT,
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
-            except ClientError as error:
+            except refusals() as error:
                 if not condition_failed(error):
                     raise
                 return _page(error.response["Item"])  # type: ignore[typeddict-item]

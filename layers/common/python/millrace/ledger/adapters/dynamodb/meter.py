@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
-
-from millrace.ledger.adapters.aws_errors import condition_failed, translated
+from millrace.ledger.adapters.aws_errors import condition_failed, refusals, translated
 from millrace.ledger.domain.errors import Contention, Unavailable
 from millrace.ledger.domain.names import join_key
 
@@ -47,7 +45,7 @@ class DynamoMeter:
                     ExpressionAttributeValues={":since": _number(since_us), ":to": _number(to_us)},
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
-            except ClientError as error:
+            except refusals() as error:
                 if not condition_failed(error):
                     raise
                 return _moment(error.response.get("Item") or self._item(tenant))
@@ -66,7 +64,7 @@ class DynamoMeter:
                     ExpressionAttributeValues=values,
                     ReturnValues="UPDATED_NEW",
                 )
-            except ClientError as error:
+            except refusals() as error:
                 if not condition_failed(error):
                     raise
                 return None

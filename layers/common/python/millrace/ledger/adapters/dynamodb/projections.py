@@ -14,9 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
-
-from millrace.ledger.adapters.aws_errors import condition_failed, translated
+from millrace.ledger.adapters.aws_errors import condition_failed, refusals, translated
 from millrace.ledger.domain.errors import Unavailable
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.ports import Projection
@@ -151,7 +149,7 @@ def _put(client: DynamoDBClient, table: str, item: dict[str, Any], condition: st
             ReturnValues="ALL_OLD",
             ReturnValuesOnConditionCheckFailure="ALL_OLD",
         )
-    except ClientError as error:
+    except refusals() as error:
         if not condition_failed(error):
             raise
         raise _Lost(error.response.get("Item", {})) from error

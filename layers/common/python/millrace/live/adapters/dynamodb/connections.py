@@ -7,9 +7,7 @@ import os
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
-
-from millrace.ledger.adapters.aws_errors import applied, condition_failed, translated
+from millrace.ledger.adapters.aws_errors import applied, condition_failed, refusals, translated
 from millrace.ledger.adapters.dynamodb.readable import reading
 from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.errors import Unavailable, UnreadableRow
@@ -75,7 +73,7 @@ class DynamoConnections:
                     ReturnValues="ALL_NEW",
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
-            except ClientError as error:
+            except refusals() as error:
                 if not condition_failed(error):
                     raise
                 item: Any = error.response.get("Item")

@@ -11,9 +11,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
-
-from millrace.ledger.adapters.aws_errors import condition_failed, translated
+from millrace.ledger.adapters.aws_errors import condition_failed, refusals, translated
 from millrace.ledger.adapters.dynamodb.batch import delete_all, put_all
 from millrace.ledger.adapters.dynamodb.readable import Tell, readable, reading
 from millrace.ledger.adapters.dynamodb.state import query_all
@@ -74,7 +72,7 @@ class DynamoSubscriptions:
                     ExpressionAttributeValues={":through": {"N": str(through)}, ":live": {"N": "0"}},
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
-            except ClientError as error:
+            except refusals() as error:
                 if not condition_failed(error):
                     raise
                 item: Any = error.response.get("Item")
@@ -92,7 +90,7 @@ class DynamoSubscriptions:
                     ExpressionAttributeValues={":live": {"N": "0"}, ":sent": {"N": str(sent)}},
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
-            except ClientError as error:
+            except refusals() as error:
                 if not condition_failed(error):
                     raise
                 item: Any = error.response.get("Item")
@@ -133,7 +131,7 @@ class DynamoSubscriptions:
                     ReturnValues="ALL_NEW",
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )["Attributes"]
-            except ClientError as error:
+            except refusals() as error:
                 if not condition_failed(error):
                     raise
                 return error.response.get("Item")

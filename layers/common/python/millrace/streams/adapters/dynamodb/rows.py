@@ -8,9 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
-
-from millrace.ledger.adapters.aws_errors import applied, condition_failed, translated
+from millrace.ledger.adapters.aws_errors import applied, condition_failed, refusals, translated
 from millrace.ledger.adapters.dynamodb.readable import Tell, readable, reading
 from millrace.ledger.adapters.dynamodb.state import query_all
 from millrace.ledger.domain.errors import unheard
@@ -48,7 +46,7 @@ class DynamoRows:
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                     **values,  # type: ignore[arg-type]
                 )
-            except ClientError as error:
+            except refusals() as error:
                 if not condition_failed(error):
                     raise
                 item: Any = error.response.get("Item")
