@@ -70,6 +70,8 @@ class Marks:
 
     cursors: Mapping[str, int] = field(default_factory=dict)
     floor: int = 1
+    shards: int = field(default=1, kw_only=True)
+    """Into how many shards the ledger's live audience is split."""
 
     @property
     def hint(self) -> int:

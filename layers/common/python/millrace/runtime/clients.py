@@ -16,6 +16,7 @@ from millrace.runtime.settings import socket_url
 if TYPE_CHECKING:
     from mypy_boto3_apigatewaymanagementapi import ApiGatewayManagementApiClient
     from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_secretsmanager import SecretsManagerClient
     from mypy_boto3_sqs import SQSClient
@@ -51,6 +52,11 @@ def s3_client() -> S3Client:
 
 def sqs_client() -> SQSClient:
     return boto3.client("sqs", config=_CONFIG)
+
+
+@cache
+def lambda_client() -> LambdaClient:
+    return boto3.client("lambda", config=_CONFIG)
 
 
 def socket_client() -> ApiGatewayManagementApiClient:

@@ -91,6 +91,7 @@ class MemoryState:
     registry: dict[str, Ledger] = field(default_factory=dict)
     cursors: dict[str, dict[str, int]] = field(default_factory=dict)
     floors: dict[str, int] = field(default_factory=dict)
+    shards: dict[str, int] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 
     def register(self, ledger: Ledger) -> None:
@@ -103,7 +104,8 @@ class MemoryState:
 
     def marks(self, ledger: Ledger) -> Marks:
         with self.lock:
-            return Marks(dict(self.cursors.get(ledger.name, {})), self.floors.get(ledger.name, 1))
+            cursors, floor = dict(self.cursors.get(ledger.name, {})), self.floors.get(ledger.name, 1)
+            return Marks(cursors, floor, shards=self.shards.get(ledger.name, 1))
 
     def move_cursor(self, ledger: Ledger, consumer: str, expected: int, to: int) -> bool:
         with self.lock:
