@@ -28,6 +28,7 @@ EXECUTION_ERRORS = AlarmKind("execution-errors", "ExecutionError", threshold=5)
 ERRORS = AlarmKind("errors", "Errors")
 THROTTLES = AlarmKind("throttles", "Throttles")
 LAG = AlarmKind("lag", "IteratorAge", "Maximum", seconds=60, in_a_row=5)
+CALL_LAG = AlarmKind("call-lag", "AsyncEventAge", "Maximum", seconds=60, in_a_row=5)
 SILENCE = AlarmKind("silence", "Invocations", comparison="LessThanThreshold", threshold=1, missing="breaching")
 LOST = AlarmKind("lost", Metric.EVENTS_PRUNED_UNARCHIVED)
 GIVEN_UP = AlarmKind("given-up", Metric.COMMITS_GIVEN_UP)
@@ -57,6 +58,7 @@ WAYS_IN: Mapping[str, Sequence[str]] = {
     "ingest": ("http-failures", "batch-failures"),
     "socket": ("socket-integration-errors", "socket-execution-errors", "deadline-queue-lag", "snapshot-queue-lag"),
     "fan-out": ("fan-out-lag", "wake-queue-lag"),
+    "crowd": ("crowd-call-lag",),
     "index": ("index-queue-lag",),
     "deliver": ("deliver-queue-lag", "deliver-slow-queue-lag"),
     "archive": ("archive-lag", "archive-queue-lag"),
@@ -229,6 +231,18 @@ QUEUES = (
         dead_letters("fan-out"),
         DEAD_LETTERS,
         "The function fan-out gave up on some records of the log's stream: subscribers get some new events late.",
+        f"{READ_ITS_LOG} {SWEEP_REPEATS}",
+    ),
+    Alarm(
+        function("crowd"),
+        replace(CALL_LAG, threshold=MILLISECONDS_A_MINUTE),
+        "The function crowd is called late: some of a large audience get new events late.",
+        f"{CHECK_ALARMS} Nothing is lost.",
+    ),
+    Alarm(
+        dead_letters("crowd"),
+        DEAD_LETTERS,
+        "The function crowd gave up on a part of a large audience: its connections get new events late.",
         f"{READ_ITS_LOG} {SWEEP_REPEATS}",
     ),
     Alarm(

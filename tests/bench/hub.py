@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import resource
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,10 +79,10 @@ async def _ask(socket: ClientConnection, wanted: str, kind: str, **payload: Any)
 
 
 @contextmanager
-def own_hub() -> Iterator[Hub]:
+def own_hub(parameters: Mapping[str, str] | None = None) -> Iterator[Hub]:
     """Both ends of every socket need a file; the emulator inherits the limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < OPEN_FILES:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(OPEN_FILES, hard), hard))
-    with TemporaryDirectory() as folder, embedded_stack(Path(folder), free_port()) as stack:
+    with TemporaryDirectory() as folder, embedded_stack(Path(folder), free_port(), parameters) as stack:
         yield Hub(stack, secret_of(stack.endpoint_url, stack.region, stack.secret_arn), Path(folder))

@@ -10,6 +10,7 @@ from millrace.ledger.domain.errors import Unavailable
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.domain.page import Event
 from millrace.live.adapters.memory import MemoryConnections, MemorySubscriptions
+from millrace.live.domain.shards import EVERYONE, Shard
 from millrace.live.ports import Handover, Subscription, TakenSnapshot
 from tests.simulation.tables import Process
 
@@ -47,8 +48,8 @@ class FaultySubscriptions:
     def add(self, subscription: Subscription) -> None:
         self.process.call(lambda: self.inner.add(subscription))
 
-    def find(self, ledger: Ledger, partitions: Collection[str]) -> Sequence[Subscription]:
-        return self.process.call(lambda: self.inner.find(ledger, partitions))
+    def find(self, ledger: Ledger, partitions: Collection[str], shard: Shard = EVERYONE) -> Sequence[Subscription]:
+        return self.process.call(lambda: self.inner.find(ledger, partitions, shard))
 
     def note_missed(self, subscription: Subscription, through: int) -> Subscription | None:
         return self.process.call(lambda: self.inner.note_missed(subscription, through))

@@ -14,6 +14,7 @@ from millrace.ledger.domain.names import Ledger
 from millrace.ledger.domain.page import Event
 from millrace.live.application.answer import Answers
 from millrace.live.application.broadcast import Broadcast
+from millrace.live.application.call_crew import CallCrew
 from millrace.live.application.continue_snapshot import ContinueSnapshot
 from millrace.live.application.send_snapshot import Overtaken, SendSnapshot
 from millrace.live.application.subscribe import Subscribe
@@ -45,9 +46,9 @@ class Live:
         for number in range(self.rng.randint(1, 3)):
             delay = self.rng.choice((0, 10, 40, 100))
             if self.rng.random() < 0.5:
-                self.scheduler.spawn(self._syncer(f"sync{number}", self.rng.choice(ledgers)), delay=delay)
+                self.scheduler.spawn(self.syncer(f"sync{number}", self.rng.choice(ledgers)), delay=delay)
             else:
-                self.scheduler.spawn(self._subscriber(f"tail{number}", self.rng.choice(ledgers)), delay=delay)
+                self.scheduler.spawn(self.subscriber(f"tail{number}", self.rng.choice(ledgers)), delay=delay)
 
     def origin(self) -> str:
         """Some events come in over a socket that listens, too."""
@@ -55,17 +56,17 @@ class Live:
 
     def settle(self, ledgers: list[Ledger]) -> None:
         for ledger in ledgers:
-            while not self._broadcast(self.process())(ledger):
+            while not self.broadcast(self.process())(ledger):
                 pass
 
     def check(self, history: History, trouble: float) -> None:
+        once = trouble == 0 and self.fan_outs == 1
         for socket in self.net.sockets.values():
             pages = self.tables.log.pages.get(socket.ledger.name, {})
             events = [event for first in sorted(pages) for event in pages[first].events()]
-            once = trouble == 0 and self.fan_outs == 1
             check_socket(socket, events, history.prunable.get(socket.ledger.name, 0), once=once)
 
-    def _broadcast(self, process: Process) -> Broadcast:
+    def broadcast(self, process: Process, call_crew: CallCrew | None = None) -> Broadcast:
         return Broadcast(
             FaultyLog(process, self.tables.log),
             FaultyState(process, self.tables.state),
@@ -78,20 +79,21 @@ class Live:
             lambda subscription: "expired 0",
             lambda: self.rng.random() < 0.9,
             lambda _subscription, lost, _left, _now: [f"gap {lost}"],
+            call_crew,
         )
 
     def _fan_out(self, ledgers: list[Ledger]) -> None:
         for _ in range(self.rng.randint(3, 12)):
             for ledger in ledgers:
                 with suppress(*Unlucky, Killed):
-                    self._broadcast(self.process())(ledger)
+                    self.broadcast(self.process())(ledger)
             self.scheduler.pause()
 
     def _open(self, name: str, ledger: Ledger, partitions: frozenset[str] | None) -> Socket:
         socket = self.net.sockets[name] = Socket(name, ledger, partitions)
         return socket
 
-    def _syncer(self, name: str, ledger: Ledger) -> Callable[[], None]:
+    def syncer(self, name: str, ledger: Ledger) -> Callable[[], None]:
         """A connection's sync cycle through the hub's own handler; a handler that fails closes it, as the hub does."""
         partitions = self.rng.choice((None, frozenset("a"), frozenset("bc")))
         since = self.rng.choice((0, 0, self.rng.randint(0, 6)))
@@ -138,7 +140,7 @@ class Live:
             absent, absent, sync, absent, subscriptions, absent, self.scheduler.now, absent, lambda _connection: ledger
         )
 
-    def _subscriber(self, name: str, ledger: Ledger) -> Callable[[], None]:
+    def subscriber(self, name: str, ledger: Ledger) -> Callable[[], None]:
         start = self.rng.choice(("snapshot", "tail", "after"))
         after = self.rng.randint(0, 6)
 

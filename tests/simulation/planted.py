@@ -182,9 +182,9 @@ BUGS = (
     Bug(
         "the fan-out's cursor moves after the posts",
         "live/application/broadcast.py",
-        "                self._deliver(ledger, events)\n",
+        "                self.deliver(audience, events)\n",
         "                self.state.move_cursor(ledger, FAN_OUT_CONSUMER, cursor, pages[-1].end)\n"
-        "                self._deliver(ledger, events)\n",
+        "                self.deliver(audience, events)\n",
     ),
     Bug(
         "after one failed post nothing more is sent to a connection",

@@ -17,17 +17,22 @@ from tests.simulation.world import World, shrink
 
 if TYPE_CHECKING:
     from tests.simulation.announce import AnnounceWorld
+    from tests.simulation.crowd import CrowdWorld
 
-SCENARIOS = ("ledger", "announce")
+SCENARIOS = ("ledger", "announce", "crowd")
 CHUNK = 40
 GARBAGE = 50_000
 """So many new objects before the collector looks for cycles: nearly all of them go without it."""
 
 
-def _world(scenario: str) -> Callable[[int], World | AnnounceWorld]:
+def _world(scenario: str) -> Callable[[int], World | AnnounceWorld | CrowdWorld]:
     """What a run does not need it does not import: many end after a few seeds."""
     if scenario == "ledger":
         return World
+    if scenario == "crowd":
+        from tests.simulation.crowd import CrowdWorld
+
+        return CrowdWorld
     from tests.simulation.announce import AnnounceWorld
 
     return AnnounceWorld

@@ -20,6 +20,7 @@ from millrace.live.adapters.dynamodb.subscriptions import DynamoSubscriptions
 from millrace.live.adapters.memory import MemoryConnections, MemoryPlaces, MemorySubscriptions
 from millrace.live.adapters.memory_sockets import MemoryOpenSockets
 from millrace.live.domain.line import TURN_MS
+from millrace.live.domain.shards import Shard
 from millrace.live.ports import (
     Connection,
     Connections,
@@ -386,3 +387,61 @@ def test_t7_nobody_hands_over_or_takes_what_is_gone(stores: Stores) -> None:
     assert not stores.subscriptions.hand_over(sending, 0, NOW + 60)
     assert stores.subscriptions.take_over(Handover("c1", "s1", LEDGER.name, 3, 9, 1), NOW + 70, "a") is None
     assert stores.subscriptions.find(LEDGER, ()) == []
+
+
+@pytest.mark.parametrize("count", [2, 8, 64])
+def test_every_subscription_is_found_in_one_shard_and_a_connection_has_only_one(stores: Stores, count: int) -> None:
+    for number in range(24):
+        stores.subscriptions.add(subscription(f"c{number}", "sync", partitions=("a",)))
+        stores.subscriptions.add(subscription(f"c{number}", "s1", partitions=None))
+    shards = [stores.subscriptions.find(LEDGER, ["a"], Shard(number, count)) for number in range(count)]
+    found = [(each.connection, each.id) for shard in shards for each in shard]
+    assert sorted(found) == sorted((f"c{n}", id_) for n in range(24) for id_ in ("sync", "s1"))
+    assert sum(len({each.connection for each in shard}) for shard in shards) == 24
+
+
+def _as_it_was_written_before(stores: Stores, old: Subscription) -> None:
+    """Without a slot, neither in its rows nor in the row that lists them."""
+    subscriptions = stores.subscriptions
+    assert isinstance(subscriptions, DynamoSubscriptions)
+    client, table = subscriptions.client, subscriptions.table
+    subscriptions.add(old)
+    for row in client.scan(TableName=table)["Items"]:
+        if row["s"]["S"].endswith(f"#{old.connection}#{old.id}"):
+            client.delete_item(TableName=table, Key={"p": row["p"], "s": row["s"]})
+            client.put_item(TableName=table, Item={**row, "s": {"S": f"{old.connection}#{old.id}"}})
+        elif row["s"]["S"] == f"sub#{old.id}":
+            client.put_item(TableName=table, Item={name: value for name, value in row.items() if name != "r"})
+
+
+@pytest.mark.parametrize("connection", ["L0SM9cOFvHcCJQ=", "00aBcOFvHcCJQ=", "8000x", "zz="])
+def test_a_subscription_from_before_there_were_shards_is_found_in_one_of_them_and_removed(connection: str) -> None:
+    with mock_aws():
+        stores = on_dynamodb(None)
+        old = subscription(connection, partitions=("a", "b"))
+        _as_it_was_written_before(stores, old)
+        for count in (1, 2, 16):
+            shards = [stores.subscriptions.find(LEDGER, ["a"], Shard(number, count)) for number in range(count)]
+            assert [each for shard in shards for each in shard] == [old]
+        changed = replace(old, partitions=("b", "c"))
+        stores.subscriptions.add(changed)
+        assert _found(stores, "a", "b", "c") == [changed], "a new one takes its place"
+        _as_it_was_written_before(stores, old)
+        stores.subscriptions.remove(connection)
+        assert _found(stores, "a", "b", "c") == []
+
+
+def test_a_snapshot_that_began_before_there_were_shards_goes_live_without_a_seam() -> None:
+    with mock_aws():
+        stores = on_dynamodb(None)
+        subscriptions = stores.subscriptions
+        sending = subscription("L0SM=", "s1", partitions=None, sender_until_ms=NOW + 9)
+        _as_it_was_written_before(stores, sending)
+        assert subscriptions.note_missed(sending, 12) is None
+        assert subscriptions.hand_over(sending, 0, NOW + 60)
+        taken = subscriptions.take_over(Handover("L0SM=", "s1", LEDGER.name, 3, 9, 1), NOW + 70, "a")
+        assert taken is not None
+        assert taken.mine
+        assert subscriptions.go_live(sending, 10) == 12
+        assert subscriptions.go_live(sending, 12) is None
+        assert _found(stores) == [replace(sending, sender_until_ms=0, after=12)]

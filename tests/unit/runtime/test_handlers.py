@@ -29,7 +29,7 @@ from millrace.ledger.domain.names import Ledger, stream_ledger
 from millrace.ledger.domain.page import Draft
 from millrace.live import wiring as live_wiring
 from millrace.live.adapters.memory import MemoryWire
-from millrace.live.ports import Connection
+from millrace.live.ports import Connection, Subscription
 from millrace.realtime import wiring as realtime_wiring
 from millrace.runtime import bearer, clients, observe
 from millrace.streams import wiring as streams_wiring
@@ -107,6 +107,7 @@ def deployment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setenv("STREAM_SECRET_ARN", secret["ARN"])
         monkeypatch.setenv("SOCKET_API_ID", "def456")
         monkeypatch.setenv("SOCKET_STAGE", "live")
+        monkeypatch.setenv("CROWD_FUNCTION", "crowd")
         monkeypatch.setenv("DELIVERY_TABLE", tables.delivery)
         monkeypatch.setenv("DELIVER_QUEUE_URL", sqs.create_queue(QueueName="DELIVER")["QueueUrl"])
         monkeypatch.setenv("SLOW_QUEUE_URL", sqs.create_queue(QueueName="SLOW")["QueueUrl"])
@@ -124,6 +125,7 @@ def forget_wiring() -> None:
     modules = (bearer, core, delivery_wiring, lake_wiring, live_wiring, realtime_wiring, streams_wiring, sync_wiring)
     for made in (
         clients.dynamodb_client,
+        clients.lambda_client,
         clients.secrets_client,
         *(made for module in modules for made in vars(module).values()),
     ):
@@ -319,6 +321,41 @@ def test_a_message_on_a_socket_is_answered(monkeypatch: pytest.MonkeyPatch) -> N
     assert invoke("socket", sample("socket_message")) == {"statusCode": 200}
     (sent,) = wire.sent[sample("socket_message")["requestContext"]["connectionId"]]
     assert json.loads(sent)["payload"]["code"] == "bad_request", "it has not said connect yet"
+
+
+class Functions:
+    """Lambda, as far as a crew calls it: what was started, by name."""
+
+    def __init__(self) -> None:
+        self.started: list[tuple[str, Any]] = []
+
+    def invoke(self, FunctionName: str, InvocationType: str, Payload: bytes) -> None:  # noqa: N803 - boto3's names
+        assert InvocationType == "Event", "nobody waits for it"
+        self.started.append((FunctionName, json.loads(Payload)))
+
+
+def test_a_crowd_is_left_to_workers_who_serve_a_shard_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fan-out sends nothing to it, and its cursor stays until the last shard is served."""
+    wire, functions = MemoryWire(), Functions()
+    monkeypatch.setattr(live_wiring, "wire", lambda: wire)
+    monkeypatch.setattr(clients, "lambda_client", lambda: functions)
+    monkeypatch.setenv("CROWD_CONNECTIONS", "1")
+    invoke("submit", sample("submit"))
+    ledger = Ledger.to_read("sync#default#demo")
+    for name in ("c1", "c2"):
+        late = Subscription(name, "sync", ledger.name, None, "snake", "demo", core.now_ms() + 60_000, 0)
+        live_wiring.subscriptions().add(late)
+    invoke("fan_out", sample("stream"))
+    assert wire.sent == {}
+    asked = sample("crowd")
+    assert ("crowd", asked) in functions.started, "tests/events/crowd.json is what fan_out asks for"
+    assert len(functions.started) == 2
+    invoke("crowd", asked)
+    assert core.state().marks(ledger).cursors == {}
+    for _, payload in functions.started:
+        invoke("crowd", payload)
+    assert {name: len(sent) for name, sent in wire.sent.items()} == {"c1": 1, "c2": 1}
+    assert core.state().marks(ledger).cursors == {"fan_out": 1}
 
 
 def test_a_socket_that_stays_silent_is_closed_at_its_deadline_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,8 @@ SOURCES = {"AWS/Lambda": "FunctionName", "AWS/SQS": "QueueName"}
 
 
 def called_by() -> Mapping[str, set[str]]:
-    """Function → the names of all that calls it, found in the template: APIs, queues, the log's stream, schedules."""
+    """Function → the names of all that calls it, found in the template: APIs, queues, the log's stream, schedules,
+    other functions."""
     found: dict[str, set[str]] = defaultdict(set)
     for permission in of_type("AWS::Lambda::Permission").values():
         properties = permission["Properties"]
@@ -29,6 +30,11 @@ def called_by() -> Mapping[str, set[str]]:
     for mapping in of_type("AWS::Lambda::EventSourceMapping").values():
         function = mapping["Properties"]["FunctionName"]["Ref"].removesuffix("Aliaslive")
         found[function].add(attribute(mapping["Properties"]["EventSourceArn"]).partition(".")[0])
+    called = {named(one["Properties"]["FunctionName"]): name for name, one in functions().items()}
+    for caller in functions().values():
+        for name, value in caller["Properties"]["Environment"]["Variables"].items():
+            if name.endswith("_FUNCTION"):
+                found[called[named(value)]].add("functions")
     return found
 
 
@@ -38,6 +44,8 @@ def watches(alarm: Alarm) -> set[str]:
         return {{"http": "HttpApi", "batch": "BatchApi", "socket": "SocketApi"}[alarm.thing.name]}
     if alarm.kind.metric == "IteratorAge":
         return {"LogTable"}
+    if alarm.kind.metric == "AsyncEventAge":
+        return {"functions"}
     if alarm.kind.metric == "Invocations":
         return {"schedule"}
     queues = of_type("AWS::SQS::Queue").items()

@@ -210,7 +210,7 @@ def test_every_function_is_watched(metric: str) -> None:
 
 def test_every_dead_letter_queue_is_watched() -> None:
     expected = {named(QUEUES[queue]["QueueName"]) for queue in dead_letter_queues()}
-    assert len(expected) == 11
+    assert len(expected) == 12
     assert watched()["AWS/SQS ApproximateNumberOfMessagesVisible"] == expected
 
 

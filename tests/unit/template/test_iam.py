@@ -16,11 +16,16 @@ WRITE_LOGS = {"logs:CreateLogStream", "logs:PutLogEvents"}
 SEND = {"sqs:SendMessage"}
 RECEIVE = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"}
 TALK = {"execute-api:ManageConnections"}
+CALL = {"lambda:InvokeFunction"}
+CALLED = re.compile(
+    r"arn:\$\{AWS::Partition\}:lambda:\$\{AWS::Region\}:\$\{AWS::AccountId\}:function:\$\{AWS::StackName\}-(?P<name>[a-z-]+)"
+)
+"""A function that calls itself cannot be referred to by its own role."""
 CONNECTIONS = re.compile(
     r"arn:\$\{AWS::Partition\}:execute-api:\$\{AWS::Region\}:\$\{AWS::AccountId\}:"
     r"\$\{SocketApi\}/live/(?P<method>POST|DELETE)/@connections/\*"
 )
-"""The one address that is written out: API Gateway makes connections, so the template has none to refer to."""
+"""An address that is written out: API Gateway makes connections, so the template has none to refer to."""
 BUCKET_FOLDER = re.compile(r"\$\{ArchiveBucket\.Arn\}/(?P<folder>[a-z./]+)?\*?")
 CATALOG = re.compile(
     r"arn:\$\{AWS::Partition\}:glue:\$\{AWS::Region\}:\$\{AWS::AccountId\}:"
@@ -198,6 +203,17 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "IndexQueue.Arn": SEND,
         "DeliverQueue.Arn": SEND,
         "FanOutDeadLetters.Arn": SEND,
+        "function crowd": CALL,
+    },
+    "CrowdFunction": {
+        "CrowdLogs.Arn": WRITE_LOGS,
+        "LogTable.Arn": dynamodb("Query"),
+        "StateTable.Arn": dynamodb("Query", "UpdateItem"),
+        "ConnectionsTable.Arn": dynamodb("Query", "GetItem", "UpdateItem", "DeleteItem", "BatchWriteItem"),
+        "POST @connections": TALK,
+        "DELETE @connections": TALK,
+        "CrowdDeadLetters.Arn": SEND,
+        "function crowd": CALL,
     },
     "ArchiveFunction": {
         "ArchiveLogs.Arn": WRITE_LOGS,
@@ -292,6 +308,8 @@ def target(resource: Any) -> str:
     match resource:
         case {"Fn::Sub": str(text)} if connections := CONNECTIONS.fullmatch(text):
             return f"{connections['method']} @connections"
+        case {"Fn::Sub": str(text)} if called := CALLED.fullmatch(text):
+            return f"function {called['name']}"
         case {"Fn::Sub": str(text)} if objects := BUCKET_FOLDER.fullmatch(text):
             return f"ArchiveBucket {objects['folder'] or '*'}"
         case {"Fn::Sub": str(text)} if catalog := CATALOG.fullmatch(text):
@@ -534,7 +552,7 @@ def test_what_became_of_a_delivery_is_deleted_by_nobody(role: str) -> None:
 
 def test_only_those_who_talk_to_sockets_forget_them() -> None:
     deleting = {function for function, action in granted_on("ConnectionsTable.Arn") if "Delete" in action}
-    assert deleting == {"SocketFunction", "FanOutFunction"}
+    assert deleting == {"SocketFunction", "FanOutFunction", "CrowdFunction"}
     assert deleting == {function for function, _ in granted_on("POST @connections")}
 
 

@@ -72,6 +72,8 @@ class Marks:
     floor: int = 1
     noted: int = 0
     """The latest window in which a consumer noted that the ledger has grown; 0 if none did."""
+    shards: int = field(default=1, kw_only=True)
+    """Into how many shards the ledger's live audience is split."""
 
     @property
     def hint(self) -> int:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.names import Ledger
+from millrace.live.domain.shards import EVERYONE, Shard
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +155,9 @@ class Subscriptions(Protocol):
     def add(self, subscription: Subscription) -> None:
         """Make it durable, in place of the connection's earlier one of that id."""
 
-    def find(self, ledger: Ledger, partitions: Collection[str]) -> Sequence[Subscription]:
-        """Those that any of these partitions, or the whole ledger, concerns; each once. Strongly consistent, not
-        cached; the cost follows what is found."""
+    def find(self, ledger: Ledger, partitions: Collection[str], shard: Shard = EVERYONE) -> Sequence[Subscription]:
+        """Those of the shard that any of these partitions, or the whole ledger, concerns; each once. Strongly
+        consistent, not cached; the cost follows what is found."""
 
     def note_missed(self, subscription: Subscription, through: int) -> Subscription | None:
         """Tell the snapshot's sender that the log goes on to `through`. None when the note is left; if it has gone
@@ -175,6 +176,47 @@ class Subscriptions(Protocol):
 
     def remove(self, connection: str, id_: str | None = None) -> None:
         """Forget one subscription of a connection, or all. Idempotent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a shard has been served: everything up to `through` was sent to everyone in it who was to have it."""
+
+    through: int = 0
+    until_ms: int = 0
+    """A worker holds the shard until then; 0: nobody does."""
+    found: int = 0
+    """About how many connections it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A shard of a ledger's crowd that may have something due. Everything up to `base` was sent to everyone."""
+
+    ledger: str
+    shard: Shard
+    base: int
+
+
+class Shards(Protocol):
+    def split(self, ledger: Ledger, before: int, count: int) -> bool:
+        """Split the ledger's crowd into `count` shards, if it was split into `before`; `marks` tells it to everyone.
+        Idempotent. False if it is split otherwise."""
+
+    def progress(self, ledger: Ledger, count: int, first: int, last: int) -> Mapping[int, Progress]:
+        """Of the shards from `first` to `last`, both included, when there are `count`; by number, strongly consistent.
+        A shard that nobody served yet is left out."""
+
+    def take(self, ledger: Ledger, shard: Shard, holder: str, now_ms: int, until_ms: int) -> Progress | None:
+        """Hold the shard until then, unless another holds it now: then None. Idempotent for one holder."""
+
+    def move(self, ledger: Ledger, shard: Shard, holder: str, progress: Progress) -> bool:
+        """Store how far it is served and until when it is held, if this holder was the last to take it. Idempotent."""
+
+
+class Crew(Protocol):
+    def call(self, shares: Sequence[Share]) -> None:
+        """Have somebody serve each of these shards, soon, side by side. A call may come twice."""
 
 
 class Handovers(Protocol):

@@ -15,16 +15,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from millrace.ledger.domain.access import Identity
+    from millrace.live.adapters.crew import LambdaCrew
     from millrace.live.adapters.deadlines import SqsDeadlines
     from millrace.live.adapters.dynamodb.connections import DynamoConnections
+    from millrace.live.adapters.dynamodb.shards import DynamoShards
     from millrace.live.adapters.dynamodb.subscriptions import DynamoSubscriptions
     from millrace.live.adapters.socket_wire import ApiGatewayWire
     from millrace.live.application.broadcast import Broadcast
+    from millrace.live.application.call_crew import CallCrew
     from millrace.live.application.close_strangers import CloseStrangers
     from millrace.live.application.continue_snapshot import ContinueSnapshot
     from millrace.live.application.converse import Converse
     from millrace.live.application.fan_out import FanOut
     from millrace.live.application.send_snapshot import SendSnapshot
+    from millrace.live.application.serve_shard import ServeShard
     from millrace.live.application.take_place import TakePlace
     from millrace.live.ports import DeliveryWakes
 
@@ -160,6 +164,51 @@ def broadcast(may_go_on: Callable[[], bool]) -> Broadcast:
         live_events.Renderer(),
         lambda to: live_events.expired(to.dialect, to.project),
         may_go_on,
+        call_crew=call_crew(),
+    )
+
+
+@cache
+def shards() -> DynamoShards:
+    from millrace.live.adapters.dynamodb.shards import DynamoShards
+
+    return DynamoShards(core.dynamodb(), setting("STATE_TABLE"), setting("CONNECTIONS_TABLE"), core.now_ms)
+
+
+@cache
+def crew() -> LambdaCrew:
+    from millrace.live.adapters.crew import LambdaCrew
+    from millrace.runtime.clients import lambda_client
+
+    return LambdaCrew(lambda_client, setting("CROWD_FUNCTION"), core.together())
+
+
+@cache
+def call_crew() -> CallCrew:
+    from millrace.live.application.call_crew import CallCrew
+
+    return CallCrew(
+        log=core.log(),
+        state=core.state(),
+        shards=shards(),
+        crew=crew(),
+        clock=core.now_ms,
+        per_shard=settings.connections_per_shard(),
+    )
+
+
+@cache
+def serve_shard() -> ServeShard:
+    from millrace.live.application.serve_shard import ServeShard
+    from millrace.live.application.settle_shards import SettleShards
+
+    return ServeShard(
+        broadcast=broadcast(lambda: True),
+        call_crew=call_crew(),
+        shards=shards(),
+        settle=SettleShards(core.state(), shards(), core.now_ms, settings.connections_per_shard()),
+        clock=core.now_ms,
+        new_id=lambda: os.urandom(8).hex(),
     )
 
 

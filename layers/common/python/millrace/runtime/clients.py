@@ -16,6 +16,7 @@ from millrace.runtime.settings import setting, socket_url
 if TYPE_CHECKING:
     from mypy_boto3_apigatewaymanagementapi import ApiGatewayManagementApiClient
     from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_secretsmanager import SecretsManagerClient
     from mypy_boto3_sqs import SQSClient
@@ -53,6 +54,11 @@ def sqs_client() -> SQSClient:
         return cast("SQSClient", lean_queues(LIMITS, RETRIES))
     client: SQSClient = _boto3_client("sqs", LIMITS, RETRIES)
     return client
+
+
+@cache
+def lambda_client() -> LambdaClient:
+    return boto3.client("lambda", config=_CONFIG)
 
 
 def socket_client() -> ApiGatewayManagementApiClient:

@@ -52,3 +52,8 @@ def socket_url() -> str:
 def tenant_places() -> tuple[int, int]:
     """How many connections and how many subscriptions one tenant may have at once."""
     return int(setting("TENANT_CONNECTIONS", "1000")), int(setting("TENANT_SUBSCRIPTIONS", "5000"))
+
+
+def connections_per_shard() -> int:
+    """How many connections one worker of a crowd serves; a larger audience is split."""
+    return int(setting("CROWD_CONNECTIONS", "300"))

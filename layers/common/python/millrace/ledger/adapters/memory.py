@@ -92,6 +92,7 @@ class MemoryState:
     cursors: dict[str, dict[str, int]] = field(default_factory=dict)
     floors: dict[str, int] = field(default_factory=dict)
     windows: dict[str, int] = field(default_factory=dict)
+    shards: dict[str, int] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 
     def register(self, ledger: Ledger) -> None:
@@ -105,7 +106,8 @@ class MemoryState:
     def marks(self, ledger: Ledger) -> Marks:
         with self.lock:
             cursors, floor = dict(self.cursors.get(ledger.name, {})), self.floors.get(ledger.name, 1)
-            return Marks(cursors, floor, self.windows.get(ledger.name, 0))
+            windows, shards = self.windows.get(ledger.name, 0), self.shards.get(ledger.name, 1)
+            return Marks(cursors, floor, windows, shards=shards)
 
     def move_cursor(self, ledger: Ledger, consumer: str, expected: int, to: int, noted: int = 0) -> bool:
         with self.lock:

@@ -10,6 +10,7 @@ from millrace.ledger.domain.errors import Unavailable
 from millrace.ledger.domain.names import Ledger
 from millrace.live.domain.line import SLOW, SUBMIT, SYNC, TURN_MS, is_dead
 from millrace.live.domain.messages import MAX_IN_FLIGHT, MAX_MESSAGES_PER_SECOND
+from millrace.live.domain.shards import EVERYONE, Shard, key_of
 from millrace.live.ports import Connection, Handover, Subscription, TakenSnapshot, Turn
 
 
@@ -100,12 +101,13 @@ class MemorySubscriptions:
             self.notes.pop(key, None)
             self.senders.pop(key, None)
 
-    def find(self, ledger: Ledger, partitions: Collection[str]) -> Sequence[Subscription]:
+    def find(self, ledger: Ledger, partitions: Collection[str], shard: Shard = EVERYONE) -> Sequence[Subscription]:
         with self.lock:
             return [
                 row
                 for row in self.rows.values()
                 if row.ledger == ledger.name
+                and shard.holds(key_of(row.connection, row.id))
                 and (row.partitions is None or not set(row.partitions).isdisjoint(partitions))
             ]
 

@@ -2,23 +2,33 @@
 
 The order of steps makes it seamless: read the log, then the subscriptions, then post, then move the cursor. A
 connection gets a contiguous prefix or is closed: after one failed post nothing more is sent to it.
+
+A cursor says what has been sent to everyone, and that stays true. So whoever finds it out may move the cursor up, and
+two who serve the same connections repeat events at worst. An audience that is too large for one function is left to a
+crew, in shards.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from millrace.ledger.domain.consumers import FAN_OUT_CONSUMER
 from millrace.ledger.domain.errors import Unavailable
-from millrace.ledger.domain.names import Ledger
+from millrace.ledger.domain.names import Ledger, bucket_end
 from millrace.ledger.domain.page import Event, Page, contiguous
-from millrace.ledger.ports import Log, State, Together
+from millrace.ledger.ports import Log, Run, State, Together
+from millrace.live.application.call_crew import CallCrew
+from millrace.live.application.raise_cursor import raise_cursor
 from millrace.live.domain.events import SYNC, overtaken
+from millrace.live.domain.shards import EVERYONE, Shard
 from millrace.live.ports import Connections, Subscription, Subscriptions, Wire
 
 SLICE_EVENTS = 50
+
+Audience = Mapping[str, Sequence[Subscription]]
+"""Subscriptions by connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,31 +47,49 @@ class Broadcast:
     may_go_on: Callable[[], bool]
     overtaken: Callable[[Subscription, int, int, int], Sequence[str]] = overtaken
     """What a subscription is told when the events from one position up to another are gone, at a time."""
+    call_crew: CallCrew | None = None
+    """Serves audiences that are too large for one function; None: there is no crew."""
 
     def __call__(self, ledger: Ledger) -> bool:
-        """True when the head was reached; False when time ran out or another fan-out moved the cursor first."""
-        cursor = self.state.marks(ledger).cursors.get(FAN_OUT_CONSUMER, 0)
+        """True when all was sent that was in the log at the beginning; False when time ran out. What is committed
+        meanwhile rings for itself."""
+        marks = self.state.marks(ledger)
+        cursor = marks.cursors.get(FAN_OUT_CONSUMER, 0)
+        if marks.shards > 1 and self.call_crew:
+            self.call_crew(ledger, marks.shards, cursor)
+            return True
         while True:
-            read = list(contiguous(self.log.read(ledger, cursor).pages, cursor))
-            if not read:
-                return True
-            for pages in _slices(read):
+            run = self.log.read(ledger, cursor)
+            read = list(contiguous(run.pages, cursor))
+            for pages in slices(read, SLICE_EVENTS):
                 events = [event for page in pages for event in page.events()]
-                self._deliver(ledger, events)
+                audience = self.find(ledger, events)
+                if self.call_crew and self.call_crew.takes(ledger, len(audience), cursor):
+                    return True
+                self.deliver(audience, events)
                 end = pages[-1].end
-                if not self.state.move_cursor(ledger, FAN_OUT_CONSUMER, cursor, end):
-                    return False
-                cursor = end
+                moved = self.state.move_cursor(ledger, FAN_OUT_CONSUMER, cursor, end)
+                cursor = end if moved else raise_cursor(self.state, ledger, end)
                 if not self.may_go_on():
                     return False
+                if cursor > end:
+                    break  # another fan-out went further
+            else:
+                if is_all(run, read):
+                    return True
 
-    def _deliver(self, ledger: Ledger, events: Sequence[Event]) -> None:
+    def find(self, ledger: Ledger, events: Sequence[Event], shard: Shard = EVERYONE) -> Audience:
+        """Those whom one of the events may concern. Never before the events were read: else somebody who came in
+        between would neither be found nor have them in its pages."""
         named = {partition for event in events for partition in event.record.partitions}
         by_connection: dict[str, list[Subscription]] = {}
-        for subscription in self.subscriptions.find(ledger, named):
+        for subscription in self.subscriptions.find(ledger, named, shard):
             by_connection.setdefault(subscription.connection, []).append(subscription)
-        if by_connection:
-            self.together([partial(self._serve, of_connection, events) for of_connection in by_connection.values()])
+        return by_connection
+
+    def deliver(self, audience: Audience, events: Sequence[Event]) -> None:
+        if audience:
+            self.together([partial(self._serve, of_connection, events) for of_connection in audience.values()])
 
     def _serve(self, subscriptions: Sequence[Subscription], events: Sequence[Event]) -> None:
         """One connection's share. A slow or failing one delays no other: each has a thread and one failure at most."""
@@ -109,17 +137,23 @@ class Broadcast:
         self.connections.remove(connection)
 
 
-def _slices(pages: Iterable[Page]) -> Iterator[list[Page]]:
+def slices(pages: Iterable[Page], most: int) -> Iterator[list[Page]]:
     """So much at a time that posting it to many connections takes seconds; the cursor moves after each."""
     taken, events = list[Page](), 0
     for page in pages:
-        if taken and events + len(page.records) > SLICE_EVENTS:
+        if taken and events + len(page.records) > most:
             yield taken
             taken, events = [], 0
         taken.append(page)
         events += len(page.records)
     if taken:
         yield taken
+
+
+def is_all(run: Run, read: Sequence[Page]) -> bool:
+    """Whether these pages are all there were when they were read. Any other page is committed later than that, also one
+    that is missing among them, and so rings for itself."""
+    return not read or (not run.more and read[-1].end != bucket_end(read[-1].first))
 
 
 def is_lost(subscription: Subscription, event: Event) -> bool:

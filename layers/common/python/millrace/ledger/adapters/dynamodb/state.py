@@ -21,6 +21,8 @@ FLOOR = "floor"
 CURSOR = "cursor#"
 NOTED = "w"
 """Beside a cursor: the window in which its consumer noted the ledger last."""
+SHARDS_OF_AUDIENCE = "n"
+"""Beside the fan-out's cursor; may be there before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +47,19 @@ class DynamoState:
 
     def marks(self, ledger: Ledger) -> Marks:
         cursors: dict[str, int] = {}
-        floor, noted = 1, 0
-        for item in query_all(self.client, self.table, _ledger(ledger)):
+        floor = shards = 1
+        noted = 0
+        for item in query_all(self.client, self.table, ledger_key(ledger)):
             name = item["s"]["S"]
+            shards = int(item[SHARDS_OF_AUDIENCE]["N"]) if SHARDS_OF_AUDIENCE in item else shards
+            if "v" not in item:
+                continue
             if name == FLOOR:
                 floor = int(item["v"]["N"])
             elif name.startswith(CURSOR):
                 cursors[name.removeprefix(CURSOR)] = int(item["v"]["N"])
                 noted = max(noted, int(item[NOTED]["N"]) if NOTED in item else 0)
-        return Marks(cursors, floor, noted)
+        return Marks(cursors, floor, noted, shards=shards)
 
     def move_cursor(self, ledger: Ledger, consumer: str, expected: int, to: int, noted: int = 0) -> bool:
         condition = "attribute_not_exists(v)" if expected == 0 else "v = :expected"
@@ -71,7 +77,7 @@ class DynamoState:
         return applied(
             lambda: self.client.update_item(
                 TableName=self.table,
-                Key={"p": {"S": _ledger(ledger)}, "s": {"S": name}},
+                Key={"p": {"S": ledger_key(ledger)}, "s": {"S": name}},
                 UpdateExpression="SET v = :to" + also,
                 ConditionExpression=condition,
                 ExpressionAttributeValues=values,
@@ -79,9 +85,11 @@ class DynamoState:
         )
 
 
-def query_all(client: DynamoDBClient, table: str, partition: str, prefix: str = "", since: str = "") -> Iterator[Any]:
-    """Every item of a partition, those whose sort key starts with `prefix`, or is at least `since`; strongly
-    consistent."""
+def query_all(
+    client: DynamoDBClient, table: str, partition: str, prefix: str = "", since: str = "", through: str = ""
+) -> Iterator[Any]:
+    """Every item of a partition, those whose sort key starts with `prefix`, is at least `since`, or at most `through`;
+    strongly consistent."""
     asked: dict[str, Any] = {
         "KeyConditionExpression": "p = :p",
         "ExpressionAttributeValues": {":p": {"S": partition}},
@@ -90,8 +98,12 @@ def query_all(client: DynamoDBClient, table: str, partition: str, prefix: str = 
         asked["KeyConditionExpression"] += " AND begins_with(s, :s)"
         asked["ExpressionAttributeValues"][":s"] = {"S": prefix}
     if since:
-        asked["KeyConditionExpression"] += " AND s >= :s"
+        asked["KeyConditionExpression"] += " AND s BETWEEN :s AND :e" if through else " AND s >= :s"
         asked["ExpressionAttributeValues"][":s"] = {"S": since}
+    elif through:
+        asked["KeyConditionExpression"] += " AND s <= :e"
+    if through:
+        asked["ExpressionAttributeValues"][":e"] = {"S": through}
     while True:
         with translated():
             answer = client.query(TableName=table, ConsistentRead=True, **asked)
@@ -125,5 +137,5 @@ def registry_key(shard: int) -> str:
     return join_key("ledgers", str(shard))
 
 
-def _ledger(ledger: Ledger) -> str:
+def ledger_key(ledger: Ledger) -> str:
     return f"ledger#{ledger.name}"
