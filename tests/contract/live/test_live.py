@@ -417,7 +417,7 @@ def _as_it_was_written_before(stores: Stores, old: Subscription) -> None:
 @pytest.mark.parametrize("connection", ["L0SM9cOFvHcCJQ=", "00aBcOFvHcCJQ=", "8000x", "zz="])
 def test_a_subscription_from_before_there_were_shards_is_found_in_one_of_them_and_removed(connection: str) -> None:
     with mock_aws():
-        stores = on_dynamodb(None)
+        stores = on_dynamodb(client_for(None))
         old = subscription(connection, partitions=("a", "b"))
         _as_it_was_written_before(stores, old)
         for count in (1, 2, 16):
@@ -433,7 +433,7 @@ def test_a_subscription_from_before_there_were_shards_is_found_in_one_of_them_an
 
 def test_a_snapshot_that_began_before_there_were_shards_goes_live_without_a_seam() -> None:
     with mock_aws():
-        stores = on_dynamodb(None)
+        stores = on_dynamodb(client_for(None))
         subscriptions = stores.subscriptions
         sending = subscription("L0SM=", "s1", partitions=None, sender_until_ms=NOW + 9)
         _as_it_was_written_before(stores, sending)

@@ -58,7 +58,9 @@ def sqs_client() -> SQSClient:
 
 @cache
 def lambda_client() -> LambdaClient:
-    return boto3.client("lambda", config=_CONFIG)
+    """Always boto3's: only crowds need it."""
+    client: LambdaClient = _boto3_client("lambda", LIMITS, RETRIES)
+    return client
 
 
 def socket_client() -> ApiGatewayManagementApiClient:
