@@ -19,7 +19,10 @@ from typing import Any
 import httpx
 
 ROOT = Path(__file__).parents[1]
-FILES = ("layers/common/requirements.txt", "requirements/runtime.txt", "requirements/dev.txt", "requirements/sam.txt")
+FILES = (
+    "layers/common/requirements.txt",
+    *(f"requirements/{name}.txt" for name in ("runtime", "run", "dev", "sam")),
+)
 REGISTRY = "https://pypi.org"
 PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)(\[[^\]]*\])?==(?P<version>[^\s;\\]+)", re.MULTILINE)
 AT_ONCE = 8
