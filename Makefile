@@ -25,6 +25,7 @@ FUNCTION ?=
 VENV := .venv
 BIN := $(VENV)/bin
 SAM_VENV := .sam-venv
+RUN_READY := $(VENV)/.run-ready
 READY := $(VENV)/.ready
 SAM_READY := $(SAM_VENV)/.ready
 SPARK_READY := $(VENV)/.spark-ready
@@ -38,27 +39,27 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: run
-run: $(READY) $(if $(filter localstack,$(STACK)),build) ## start the embedded stack (PORT=4566; KEEP=1 keeps its data), or deploy to a running LocalStack (STACK=localstack)
+run: $(RUN_READY) $(if $(filter localstack,$(STACK)),build) ## start the embedded stack (PORT=4566; KEEP=1 keeps its data), or deploy to a running LocalStack (STACK=localstack)
 	@exec $(BIN)/python -m local.run --port $(PORT) --stack $(STACK) $(if $(KEEP),--keep $(KEEP))
 
 .PHONY: stop
-stop: $(READY) ## stop the embedded stack, and say what happens to its data
+stop: $(RUN_READY) ## stop the embedded stack, and say what happens to its data
 	@$(BIN)/python -m local.stop
 
 .PHONY: status
-status: $(READY) ## show what runs here: addresses, since when, its data, its functions (ARGS=--json)
+status: $(RUN_READY) ## show what runs here: addresses, since when, its data, its functions (ARGS=--json)
 	@$(BIN)/python -m local.status $(ARGS)
 
 .PHONY: logs
-logs: $(READY) ## show what the functions wrote (FUNCTION=fan_out for one of them; ARGS='--lines 500')
+logs: $(RUN_READY) ## show what the functions wrote (FUNCTION=fan_out for one of them; ARGS='--lines 500')
 	@$(BIN)/python -m local.logs $(if $(FUNCTION),--function $(FUNCTION)) $(ARGS)
 
 .PHONY: demo
-demo: $(READY) ## show what the hub does, on the running stack or on one of its own
+demo: $(RUN_READY) ## show what the hub does, on the running stack or on one of its own
 	@$(BIN)/python -m local.demo
 
 .PHONY: token
-token: $(READY) ## print a token for the running stack (ARGS="--client C1 --project demo --partition '*'")
+token: $(RUN_READY) ## print a token for the running stack (ARGS="--client C1 --project demo --partition '*'")
 	@$(BIN)/millrace token $(ARGS)
 
 .PHONY: test
@@ -168,6 +169,7 @@ COMPILE := CUSTOM_COMPILE_COMMAND="make requirements" $(BIN)/pip-compile --quiet
 .PHONY: requirements
 requirements: $(READY) ## compile the requirement files (ARGS=--upgrade for newer versions)
 	@$(COMPILE) $(ARGS) -o requirements/dev.txt requirements/dev.in
+	@$(COMPILE) $(ARGS) -o requirements/run.txt -c requirements/dev.txt requirements/run.in
 	@$(COMPILE) $(ARGS) -o requirements/runtime.txt -c requirements/dev.txt requirements/runtime.in
 	@$(COMPILE) $(ARGS) -o requirements/jobs.txt -c requirements/dev.txt requirements/jobs.in
 	@$(COMPILE) $(ARGS) -o layers/common/requirements.txt -c requirements/dev.txt layers/common/requirements.in
@@ -191,11 +193,12 @@ define check-python
 	  echo "Install one, or name it: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 endef
 
-$(READY): requirements/dev.txt pyproject.toml
+# In two steps: a run needs less than half of what tests, Spark and tools do, and that part is there first.
+$(RUN_READY): requirements/run.txt pyproject.toml
 	$(check-python)
-	@echo "Setting up $(VENV): about two minutes the first time; pip says what it fetches …" >&2
+	@echo "Setting up $(VENV) with what a run needs, under a minute on most machines; pip says what it fetches …" >&2
 	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --disable-pip-version-check -r requirements/dev.txt >&2
+	@$(BIN)/python -m pip install --disable-pip-version-check -r requirements/run.txt >&2
 	@echo "Installing Millrace itself …" >&2
 	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
 	@touch $@
@@ -204,6 +207,11 @@ $(AXE):
 	@command -v npm >/dev/null || { echo "axe-core comes with npm: install Node.js." >&2; exit 1; }
 	@mkdir -p build/browser
 	@npm install --silent --no-save --no-package-lock --no-audit --no-fund --prefix build/browser axe-core@4.10.3
+
+$(READY): requirements/dev.txt pyproject.toml | $(RUN_READY)
+	@echo "Adding tests, Spark and tools to $(VENV): a minute or two the first time; pip says what it fetches …" >&2
+	@$(BIN)/python -m pip install --disable-pip-version-check -r requirements/dev.txt >&2
+	@touch $@
 
 # The scan takes longer than the rest of lint; what it found of the same templates it would find again.
 $(SCANNED): template.yaml infra/monitoring/stack.yaml .cfnlintrc $(SAM_READY)

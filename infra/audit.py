@@ -21,10 +21,7 @@ import httpx
 ROOT = Path(__file__).parents[1]
 FILES = (
     "layers/common/requirements.txt",
-    "requirements/runtime.txt",
-    "requirements/jobs.txt",
-    "requirements/dev.txt",
-    "requirements/sam.txt",
+    *(f"requirements/{name}.txt" for name in ("runtime", "run", "jobs", "dev", "sam")),
 )
 REGISTRY = "https://pypi.org"
 PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)(\[[^\]]*\])?==(?P<version>[^\s;\\]+)", re.MULTILINE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from infra import asyncapi, error_docs, limits, metric_docs, realtime_docs, runbook_docs, table_docs
+from infra import asyncapi, cli_docs, error_docs, limits, metric_docs, realtime_docs, runbook_docs, table_docs
 from infra.costs import page as costs
 from infra.monitoring import build as monitoring
 from infra.openapi import build as openapi
@@ -22,6 +22,7 @@ def files() -> dict[Path, str]:
         table_docs,
         runbook_docs,
         costs,
+        cli_docs,
     )
     return {path: text for maker in makers for path, text in maker.files().items()}
 

@@ -19,6 +19,8 @@ from local import stack
 from local.embedded import embedded_stack
 from local.emulator import free_port
 from local.errors import LocalError
+from local.greeting import console_of, operator_token
+from local.scene import Scene
 from local.stack import HOME, Stack
 from millrace_client.errors import ClientError, Refused
 from millrace_client.local_stack import secret_of
@@ -135,6 +137,14 @@ def show(running: Stack, console: Console) -> None:
         ).tell()
 
 
+def leave_a_scene(running: Stack, console: Console) -> None:
+    """Things to look at, in the console or from the command line."""
+    console.print("\nTo look at there is now:", style="bold")
+    for line in Scene(running.http_url, operator_token(running)).set():
+        console.print(f"  {line}", markup=False)
+    console.print(f"\nIn the console: {console_of(running)}", markup=False)
+
+
 @contextmanager
 def a_stack(home: Path, console: Console) -> Iterator[Stack]:
     """The one that runs, else one of our own that ends with us."""
@@ -158,6 +168,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         with a_stack(parser.parse_args(argv).home, console) as running:
             show(running, console)
+            leave_a_scene(running, console)
     except (LocalError, ClientError) as error:
         Console(stderr=True, highlight=False, soft_wrap=True, markup=False).print(str(error), style="red")
         return 1

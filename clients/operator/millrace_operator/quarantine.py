@@ -9,11 +9,10 @@ from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.table import Column, Table
 
 from millrace.lake.application.quarantine import Entry, ListQuarantine, Redrive, ShowQuarantined
 from millrace_client.commands.options import JsonOutput
-from millrace_client.commands.output import err, out
+from millrace_client.commands.output import err, out, print_fields
 from millrace_client.errors import Usage
 from millrace_operator.store_access import Store, open_store, translated
 
@@ -23,8 +22,6 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-ID_WIDTH = 32
-"""An id is there to be copied, however narrow the terminal."""
 Id = Annotated[str, typer.Argument(help="The id that `list` shows.")]
 
 
@@ -42,19 +39,9 @@ def list_entries(
         for entry in found:
             print(json.dumps(_without_line(entry)))
         return
-    others = ("reason", "event", "ledger", "position")
-    table = Table(
-        Column("id", no_wrap=True, min_width=ID_WIDTH),
-        *(Column(name, overflow="fold") for name in others),
-        Column("object", no_wrap=True),
-    )
     for entry in found:
-        event = " v".join(str(part) for part in (entry.event_type, entry.event_version) if part is not None)
-        reason_and_field = f"{entry.reason}: {entry.field}" if entry.field else entry.reason
-        position = "" if entry.sequence_position is None else str(entry.sequence_position)
-        cells = (entry.id, reason_and_field, event, entry.ledger or "", position, entry.object)
-        table.add_row(*map(escape, cells))
-    out.print(table)
+        print_fields(_fields(entry))
+        out.print()
     err.print(f"{len(found)} in quarantine.")
 
 
@@ -109,6 +96,19 @@ def _lines(file: Path) -> list[dict[str, Any]]:
     if not lines or not all(isinstance(line, dict) for line in lines):
         raise Usage(f"{file} must have one JSON object a line.")
     return lines
+
+
+def _fields(entry: Entry) -> list[tuple[str, object]]:
+    """An entry as a block of lines: six columns do not fit into a terminal, and an id is there to be copied whole."""
+    event = " v".join(str(part) for part in (entry.event_type, entry.event_version) if part is not None)
+    position = "" if entry.sequence_position is None else f", position {entry.sequence_position}"
+    return [
+        ("id", entry.id),
+        ("reason", f"{entry.reason}: {entry.field}" if entry.field else entry.reason),
+        ("event", event),
+        ("ledger", f"{entry.ledger}{position}" if entry.ledger else None),
+        ("object", entry.object),
+    ]
 
 
 def _wanted(entry: Entry, reason: str | None, *, every: bool) -> bool:

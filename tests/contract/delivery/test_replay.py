@@ -14,20 +14,20 @@ from millrace.delivery.domain.replay import WantedRange
 from millrace.delivery.domain.states import Delivery, Status
 from millrace.delivery.ports.targets import ReplayedSome
 from millrace.ledger.adapters.threads import Threads
-from tests.support.aws_tables import client_for
+from tests.support.aws_tables import client_of
 from tests.support.hub_world import JOURNAL, TENANT, A, HubWorld, on_dynamodb, on_moto
 from tests.support.worlds import Scripted, results
 
 MINE = replace(A, id=f"{TENANT}#a")
 
 
-@pytest.fixture(params=["moto", "embedded"])
+@pytest.fixture(params=["moto", "embedded", "lean"])
 def world(request: pytest.FixtureRequest) -> Iterator[HubWorld]:
     if request.param == "moto":
         with on_moto() as made:
             yield made
     else:
-        yield on_dynamodb(client_for(request.getfixturevalue("endpoint")), Threads())
+        yield on_dynamodb(client_of(request), Threads())
 
 
 def ids(first: int, last: int) -> list[str]:

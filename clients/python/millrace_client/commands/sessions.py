@@ -30,7 +30,7 @@ def publish(
     ts: Annotated[str | None, typer.Option(help="When: 2026-02-16T10:00:00.000Z; default now.")] = None,
     file: Annotated[str | None, typer.Option(help="Many events, one whole JSON object a line.")] = None,
 ) -> None:
-    """Publish an event, or those of a file. To publish the same again under its id is safe."""
+    """Publish an event, or those of a file. With its --id and --ts, to publish it again is safe."""
     if file is not None:
         drafts = [{"sessionId": session_id} | one for one in events.objects_of(file)]
     elif kind is None or payload is None:
@@ -117,7 +117,7 @@ def tail(call: HubCall, session_id: SessionId, after: After = 0, count: Limit = 
 
 app = group(
     "Realtime sessions: publish, replay, transcript, live tail.",
-    """millrace sessions publish call-7 --id evt-1 --type transcript.final --payload """
+    """millrace sessions publish call-7 --id evt-1 --ts 2026-02-16T10:00:00.000Z --type transcript.final --payload """
     """'{"callId": "c1", "utteranceId": "u1", "speaker": "user", "text": "Hello", "startMs": 0, "endMs": 900}'""",
     "millrace sessions replay call-7",
     "millrace sessions transcript call-7",
