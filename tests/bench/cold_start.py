@@ -35,8 +35,7 @@ CORE = "from millrace.ledger import wiring as core"
 SYNC, LIVE, REALTIME, STREAMS, DELIVERY, LAKE = (
     f"from millrace.{room} import wiring" for room in ("sync", "live", "realtime", "streams", "delivery", "lake")
 )
-SECRET = "from aws_lambda_powertools.utilities.parameters import SecretsProvider\nSecretsProvider()"
-STREAM_SECRET = f"{SECRET}\nfrom millrace.runtime.clients import secrets_client\nsecrets_client()"
+SECRET = "from millrace.runtime.clients import secrets_client\nsecrets_client()"
 SNAPSHOT = """import sys, types
 preloads = []
 sys.modules["snapshot_restore_py"] = types.SimpleNamespace(register_before_snapshot=preloads.append)"""
@@ -53,10 +52,10 @@ LISTED: Mapping[str, str] = {
     "sweep": f"{LOGGER}\n{CORE}\ncore.sweep(lambda: True, lambda ledgers: 0)",
     "publish": (f"{LOGGER}\nobserve._metrics()\n{TOKENS}\n{REALTIME}\nwiring.take_events()\n{SECRET}"),
     "replay": f"{LOGGER}\n{TOKENS}\n{REALTIME}\nwiring.transcripts()\nwiring.realtime_metrics()\n{SECRET}",
-    "emit": f"{LOGGER}\nobserve._metrics()\n{TOKENS}\n{STREAMS}\nwiring.emit()\n{STREAM_SECRET}",
-    "poll": f"{LOGGER}\n{TOKENS}\n{STREAMS}\nwiring.poll()\n{STREAM_SECRET}",
-    "markers": f"{LOGGER}\n{TOKENS}\n{STREAMS}\nwiring.markers()\n{STREAM_SECRET}",
-    "diagnostics": f"{LOGGER}\n{TOKENS}\n{STREAMS}\nwiring.diagnostics()\n{STREAM_SECRET}",
+    "emit": f"{LOGGER}\nobserve._metrics()\n{TOKENS}\n{STREAMS}\nwiring.emit()\n{SECRET}",
+    "poll": f"{LOGGER}\n{TOKENS}\n{STREAMS}\nwiring.poll()\n{SECRET}",
+    "markers": f"{LOGGER}\n{TOKENS}\n{STREAMS}\nwiring.markers()\n{SECRET}",
+    "diagnostics": f"{LOGGER}\n{TOKENS}\n{STREAMS}\nwiring.diagnostics()\n{SECRET}",
     "settle": f"{LOGGER}\n{STREAMS}\nwiring.settle_markers(lambda: True)",
     "catalog": f"{LOGGER}\n{TOKENS}\n{LAKE}\nwiring.record_catalog()\n{SECRET}",
     "archive": f"{LOGGER}\nobserve._metrics()\n{LAKE}\nwiring.archive_events(lambda: True)",

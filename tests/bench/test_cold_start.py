@@ -22,3 +22,13 @@ def test_a_function_that_is_not_listed_loads_what_it_would_load_before_a_snapsho
     _, folders = _variants()["submit"]
     loaded = "import sys\nassert 'millrace.sync.application.submit' in sys.modules"
     assert _milliseconds(f"{SNAPSHOT}\nimport app\n{PRELOADED}\n{loaded}", folders) > 0
+
+
+@pytest.mark.parametrize("function", ["submit", "sync", "publish", "emit", "poll", "socket", "fan_out"])
+def test_a_first_request_loads_neither_boto3_nor_a_token_library(function: str) -> None:
+    """Tokens are HS256 unless a deployment names an issuer's keys; sealing waits for a grant that asks for it."""
+    code, folders = _variants()[f"{function}, first request"]
+    unwanted = ["boto3", "botocore.exceptions", "cryptography", "http.client", "jwt", "urllib3"]
+    unwanted += [] if function == "publish" else ["pydantic"]
+    check = f"import sys\nloaded = set({unwanted}) & set(sys.modules)\nassert not loaded, loaded"
+    assert _milliseconds(f"{code}\n{check}", folders) > 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from moto import mock_aws
@@ -20,6 +20,9 @@ from millrace.live.adapters.memory_shards import MemoryCrew, MemoryShards
 from millrace.live.domain.shards import Shard
 from millrace.live.ports import Crew, Progress, Shards, Share
 from tests.support.aws_tables import client_for, client_of, create_tables
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
 
 LEDGER, OTHER = Ledger.of("sync", "default", "demo"), Ledger.of("sync", "default", "other")
 NOW = 1_800_000_000_000
