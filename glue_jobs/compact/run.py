@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from glue_jobs.compact.gate import ACCEPTED
 from glue_jobs.compact.intake import Intake, Judged, entries, json_lines
+from glue_jobs.compact.merge import merged
 from glue_jobs.compact.tables import event_rows, statistic_rows, transcript_rows
 from glue_jobs.compact.write import Segments, event_files, key_files
 from glue_jobs.workspace import Workspace
@@ -141,10 +142,7 @@ class Compact:
         after = after.having(KEYS, [*after.segments(KEYS), keys])
         if events.rows:
             rows = segments.read(EVENTS, events.files)
-            for table, made in ((TRANSCRIPTS, transcript_rows(rows)), (STATISTICS, statistic_rows(rows))):
-                self.tell(f"writing {table}")
-                segment = segments.write(table, made, 1)
-                after = after.having(table, [*after.segments(table), *([segment] if segment.rows else [])])
+            after = merged(segments, after, {TRANSCRIPTS: transcript_rows(rows), STATISTICS: statistic_rows(rows)})
         return after, events.rows
 
     def _published(self, before: Edition, first: DataFrame, candidates: int, segments: Segments) -> DataFrame | None:

@@ -9,8 +9,10 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+from millrace.lake.adapters.iceberg_catalog import iceberg_tables
 from millrace.lake.application.editions import Editions
-from millrace.lake.domain.edition import EVENTS
+from millrace.lake.application.verify_tables import TableVerdict, VerifyTables
+from millrace.lake.domain.edition import EVENTS, Edition
 from tests.e2e.api import item
 from tests.e2e.conftest import Hub
 from tests.e2e.lake import archived, done, eventually, operator, sent, session_event
@@ -26,6 +28,19 @@ def run(hub: Hub, folder: Path, job: str, *options: str) -> str:
     ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr[-4000:]
     return ended.stderr
+
+
+def verified(hub: Hub) -> tuple[Edition, list[TableVerdict]]:
+    """The Iceberg tables in the stack's Data Catalog, in the database that its template makes."""
+    settings = {
+        "endpoint_url": hub.stack.endpoint_url,
+        "region_name": hub.stack.region,
+        "aws_access_key_id": "test",
+        "aws_secret_access_key": "test",
+    }
+    objects = operator(hub).objects
+    with iceberg_tables(f"s3://{hub.stack.archive_bucket}", objects, {}, **settings) as tables:
+        return VerifyTables(objects, tables)()
 
 
 def test_events_are_compacted_and_then_pruned_from_log_tables_and_archive(stack: Hub, tmp_path: Path) -> None:
@@ -47,6 +62,8 @@ def test_events_are_compacted_and_then_pruned_from_log_tables_and_archive(stack:
     page = done(sent(stack, "POST", "/v1/projects/demo/sync", {"since_committed_id": 0}, **token))
     assert [event["committed_id"] for event in page["events"]] == [3, 5], "the log"
     assert before.rows(EVENTS) - editions.current().edition.rows(EVENTS) == 4, "the tables"
+    edition, verdicts = verified(stack)
+    assert (edition.run, [verdict.equal for verdict in verdicts]) == (editions.current().edition.run, [True] * 3)
     held = {(line["ledger"], line["sequence_position"]) for line in archived(stack, token["tenant"])}
     assert held >= {(project, 3), (project, 5)}
     assert (session, 1) not in held, "an archive object none of whose events are kept"

@@ -28,8 +28,8 @@ TABLES = {
     EVENTS: "SELECT * EXCLUDE (occurred_at, committed_at), epoch_us(occurred_at) AS occurred_us, "
     "epoch_ms(committed_at) AS committed_ms FROM rows",
     TRANSCRIPTS: "SELECT * FROM rows",
-    STATISTICS: "SELECT ledger, strftime(day, '%Y-%m-%d') AS day, sum(events) AS events, sum(payload_bytes) AS "
-    "payload_bytes, min(first_position) AS first_position, max(last_position) AS last_position FROM rows GROUP BY ALL",
+    STATISTICS: "SELECT ledger, strftime(day, '%Y-%m-%d') AS day, events, payload_bytes, first_position, last_position "
+    "FROM rows",
 }
 
 
@@ -73,7 +73,7 @@ class Lake:
         return Editions(self.objects).current().edition
 
     def table(self, name: str, edition: Edition | None = None) -> list[Row]:
-        """Rows in a total order, segments added up for statistics only."""
+        """Rows in a total order, as they are in the files."""
         files = [str(self.root / file) for file in (edition or self.edition).files(name)]
         return rows_of(name, files)
 

@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ from pyspark.sql import SparkSession
 
 from glue_jobs.compact.run import NOTHING_NEW, OVERTAKEN, PUBLISHED, RejectedEvent
 from glue_jobs.workspace import Workspace
+from millrace.lake.application.editions import Editions
 from millrace.lake.domain.archive import SUFFIX, EventWriter
-from millrace.lake.domain.edition import EVENTS, KEYS, PROCESSED, STATISTICS, TRANSCRIPTS
+from millrace.lake.domain.edition import EVENTS, KEYS, PROCESSED, STATISTICS, TRANSCRIPTS, File
 from millrace.lake.domain.registry import FALLBACK, QUARANTINE, REJECT, Known, Registry
 from millrace.ledger.domain.instants import instant
 from tests.jobs.faults import FaultyWorkspace
@@ -295,3 +297,22 @@ def test_of_two_runs_at_once_one_wins_and_the_other_leaves_nothing(lake: Lake) -
     runs = {one.name.split("/")[2] for one in lake.objects.list("lake/runs/")}
     assert len(runs) == 2, "the loser's files are removed when no reader can have them"
     assert lake.compact().outcome == NOTHING_NEW
+
+
+def test_tables_that_an_older_version_left_in_several_parts_are_merged_by_the_next_run(lake: Lake) -> None:
+    """C9."""
+    lake.archive([line(SYNC, "k1", 1)])
+    lake.compact()
+    editions = Editions(lake.objects)
+    current = editions.current()
+    (days,) = current.edition.segments(STATISTICS)
+    again = File(days.names[0].replace("/part-", "/again-part-"), days.files[0].size)
+    (lake.root / again.name).write_bytes((lake.root / days.names[0]).read_bytes())
+    older = replace(current.edition, number=2, merged=False).having(STATISTICS, [days, replace(days, files=(again,))])
+    assert editions.publish(current, older)
+    for number in (2, 3):
+        lake.archive([line(SYNC, f"k{number}", number)])
+        lake.compact()
+        (row,) = lake.table(STATISTICS)
+        assert (row["events"], row["last_position"]) == (number + 1, number)
+        assert lake.edition.rows(STATISTICS) == 1

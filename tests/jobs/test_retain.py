@@ -21,6 +21,8 @@ from glue_jobs.literal import literal_rows
 from glue_jobs.retain import transforms
 from glue_jobs.retain.main import main
 from glue_jobs.retain.run import DONE, DRY, NOTHING, RemovalReport, Retain
+from millrace.lake.adapters.iceberg_catalog import iceberg_tables
+from millrace.lake.application.verify_tables import VerifyTables
 from millrace.lake.domain.edition import EVENTS, KEYS, PRUNED, STATISTICS
 from millrace.lake.domain.retention import Release, RetentionRequest
 from millrace.ledger.adapters.memory import MemoryLog, MemoryState
@@ -268,6 +270,8 @@ def test_the_job_runs_dry_unless_told_and_says_what_it_lacks(kept: Kept, capsys:
     assert len(kept.positions()) == 6
     assert main([*where, "--execute", "true", "--pruner", f"{__name__}:nothing_to_empty"]) == 0
     assert kept.positions() == AFTER
+    with iceberg_tables(str(kept.lake.root), kept.lake.objects, {}) as tables:
+        assert [verdict.equal for verdict in VerifyTables(kept.lake.objects, tables)()[1]] == [True] * 3
 
 
 def nothing_to_empty() -> Any:

@@ -1,14 +1,17 @@
-"""docs/tables.md: its DuckDB queries, its Spark example and its JSON run as they stand there."""
+"""docs/tables.md: its DuckDB queries, its examples in Python and Spark and its JSON run as they stand there."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import duckdb
 from pyspark.sql import SparkSession
 
 from glue_jobs.columns import TABLES
+from millrace.lake.adapters.iceberg_catalog import iceberg_tables
+from millrace.lake.application.follow_edition import FollowEdition
 from millrace.lake.domain.edition import PUBLISHED
 from millrace.lake.domain.registry import FALLBACK, Registry
 from millrace.lake.domain.retention import RetentionRequest
@@ -32,15 +35,23 @@ def test_the_queries_and_the_spark_example_give_what_was_archived(spark: SparkSe
         lake.archive(events)
         lake.compact()
     with duckdb.connect() as database:
-        queries = [block.replace("STORE/", f"{tmp_path}/") for block in blocks("sql", "Query with DuckDB")]
+        queries = [block.replace("STORE/", f"{tmp_path}/") for block in blocks("sql", "Query with DuckDB alone")]
         answers = [database.execute(query).fetchall() for query in queries]
     assert answers[0] == [("sync.set", 4, 4)]
     assert answers[1] == [(n, f"k{n}", str(n)) for n in range(1, 5)]
     assert [(row[0], row[2]) for row in answers[2]] == [(SYNC, 4)]
+    with iceberg_tables(str(tmp_path), lake.objects, TABLES) as tables:
+        FollowEdition(lake.objects, tables)()
+    table, counted, *_ = blocks("python", "Query with Python")
+    found: dict[str, Any] = {}
+    exec((table + counted).replace("STORE", str(tmp_path)), found)
+    found["catalog"].close()
+    assert found["by_type"] == [("sync.set", 4)]
+    assert found["rows"].column_names == ["sequence_position", "event_type"]
     (example,) = blocks("python", "Query with Spark")
-    names = {"spark": spark}
+    names: dict[str, Any] = {"spark": spark}
     exec(example.replace("STORE", str(tmp_path)), names)
-    assert [row["sequence_position"] for row in names["events"].collect()] == [1, 2, 3, 4]  # type: ignore[attr-defined]
+    assert [row["sequence_position"] for row in names["events"].collect()] == [1, 2, 3, 4]
 
 
 def test_every_table_is_written_with_the_columns_the_page_and_athena_state(spark: SparkSession, tmp_path: Path) -> None:

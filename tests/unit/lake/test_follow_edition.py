@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from collections.abc import Callable, Collection, Iterator
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 from pyiceberg.io import FileIO
+from typer.testing import CliRunner
 
 from glue_jobs.columns import TABLES
 from millrace.lake.adapters.directory_objects import DirectoryObjects
@@ -25,6 +27,7 @@ from millrace.lake.domain.edition import EVENTS, PUBLISHED, STATISTICS, TRANSCRI
 from millrace.lake.ports.objects import Objects
 from millrace.lake.ports.open_tables import OpenTables, Shown
 from millrace.ledger.domain.errors import Unavailable
+from millrace_operator.tables import app
 from tests.support.parquet import file_of
 
 KILLS = int(os.environ.get("MILLRACE_LAKE_KILLS", "8"))
@@ -74,23 +77,32 @@ def test_tables_are_brought_to_the_edition_in_one_step_each_and_only_if_they_dif
     assert equal(objects, tables)
 
 
-def test_who_is_overtaken_looks_again_and_never_takes_a_table_back() -> None:
+class Overtaken(MemoryOpenTables):
+    """Another run publishes the second edition and shows it, at the first call of `at`, before its effect."""
+
+    def __init__(self, objects: Objects, tables: MemoryOpenTables, at: str) -> None:
+        self.objects, self.inner, self.left = objects, tables, [at]
+
+    def shown(self, table: str) -> Shown | None:
+        self._meanwhile("shown")
+        return self.inner.shown(table)
+
+    def show(self, table: str, over: Shown | None, files: Collection[str], run: str) -> bool:
+        self._meanwhile("show")
+        return self.inner.show(table, over, files, run)
+
+    def _meanwhile(self, call: str) -> None:
+        if call in self.left:
+            self.left.remove(call)
+            publish(self.objects, 1, 2)
+            FollowEdition(self.objects, self.inner)()
+
+
+@pytest.mark.parametrize("at", ["shown", "show"])
+def test_who_is_overtaken_never_takes_a_table_back(at: str) -> None:
     objects, tables = MemoryObjects(), MemoryOpenTables(rows_in)
     publish(objects, 1)
-
-    class Slow(MemoryOpenTables):
-        """While it works on the first edition, another run publishes a second and shows it."""
-
-        def show(self, table: str, over: Shown | None, files: Collection[str], run: str) -> bool:
-            if run == "0001":
-                publish(objects, 1, 2)
-                FollowEdition(objects, tables)()
-            return tables.show(table, over, files, run)
-
-        def shown(self, table: str) -> Shown | None:
-            return tables.shown(table)
-
-    FollowEdition(objects, Slow(rows_in))()
+    FollowEdition(objects, Overtaken(objects, tables, at))()
     assert {one.run for steps in tables.history.values() for _, one in steps} == {"0002"}
     assert equal(objects, tables)
 
@@ -150,6 +162,35 @@ def test_a_deleted_catalog_entry_comes_back_from_the_manifest(iceberg: Iceberg) 
     FollowEdition(iceberg.objects, iceberg.tables)()
     assert equal(iceberg.objects, iceberg.tables)
     assert iceberg.tables.catalog.load_table((iceberg.tables.namespace, EVENTS)).scan().count() == 3
+
+
+def test_a_column_that_is_new_is_added_and_older_files_have_nothing_in_it(tmp_path: Path) -> None:
+    objects, fewer = DirectoryObjects(tmp_path), TABLES[EVENTS][:-1]
+    objects.put("lake/runs/1/events/old.parquet", file_of(EVENTS, 2, fewer))
+    objects.put("lake/runs/2/events/new.parquet", file_of(EVENTS, 1))
+    with iceberg_tables(str(tmp_path), objects, {EVENTS: fewer}) as before:
+        assert before.show(EVENTS, None, ["lake/runs/1/events/old.parquet"], "1")
+    with iceberg_tables(str(tmp_path), objects, TABLES) as after:
+        both = ["lake/runs/1/events/old.parquet", "lake/runs/2/events/new.parquet"]
+        assert after.show(EVENTS, after.shown(EVENTS), both, "2")
+        rows = after.catalog.load_table((after.namespace, EVENTS)).scan().to_arrow().to_pylist()
+    assert sorted(str(row["archive_object"]) for row in rows) == ["None", "None", "text"]
+    assert {row["ledger"] for row in rows} == {"text"}
+
+
+def test_the_command_says_what_differs_and_fails(tmp_path: Path) -> None:
+    objects, command = DirectoryObjects(tmp_path), ["verify", "--store", str(tmp_path)]
+    publish(objects, 1)
+    with iceberg_tables(str(tmp_path), objects, TABLES) as tables:
+        FollowEdition(objects, tables)()
+    equal_tables = CliRunner().invoke(app, command)
+    assert (equal_tables.exit_code, equal_tables.stdout.count("1 of 1 rows, equal")) == (0, 3)
+    publish(objects, 1, 2)
+    behind = CliRunner().invoke(app, command)
+    assert behind.exit_code == 1
+    assert "not shown: lake/runs/0002/events/2.parquet" in behind.stdout
+    told = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)
+    assert [one["equal"] for one in told["tables"]] == [False] * 3
 
 
 class DyingIO:
@@ -215,4 +256,8 @@ def test_a_step_that_dies_anywhere_is_finished_by_the_next_and_no_table_is_ahead
     for table in (EVENTS, TRANSCRIPTS, STATISTICS):
         steps = iceberg.steps(table)
         assert steps == sorted(set(steps)), "one step for a run, in the order of runs"
-        assert iceberg.tables.catalog.load_table((tables.namespace, table)).scan().count() == sum(runs)
+        found = tables.catalog.load_table((tables.namespace, table))
+        assert found.scan().count() == sum(runs)
+        snapshot = found.current_snapshot()
+        assert snapshot
+        assert len(snapshot.manifests(found.io)) <= len(runs) + 1, "lists of removed files do not pile up"

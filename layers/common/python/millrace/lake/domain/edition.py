@@ -42,7 +42,10 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """`doomed`: archive objects whose events are all pruned; whoever runs next may remove them."""
+    """`doomed`: archive objects whose events are all pruned; whoever runs next may remove them.
+
+    `merged`: transcripts have one row for each utterance, and statistics one for each day, over all their segments.
+    """
 
     number: int = 0
     run: str = ""
@@ -50,6 +53,7 @@ class Edition:
     tables: Mapping[str, tuple[Segment, ...]] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     doomed: tuple[str, ...] = ()
+    merged: bool = False
 
     @property
     def manifest(self) -> str:
@@ -77,6 +81,7 @@ class Edition:
             "counts": dict(self.counts),
             "tables": {name: [_segment_json(one) for one in self.tables[name]] for name in sorted(self.tables)},
             "doomed": list(self.doomed),
+            "merged": self.merged,
         }
         return json.dumps(content, indent=1).encode()
 
@@ -91,6 +96,7 @@ class Edition:
             tables,
             content["counts"],
             tuple(content["doomed"]),
+            content.get("merged", False),
         )
 
 
