@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 from standardwebhooks.webhooks import Webhook
 
+from local import greeting, scene
+from local.scene import Scene
+from millrace_client import Operator, Realtime
 from millrace_client.commands import cli
 from tests.e2e.conftest import Hub
 from tests.e2e.lake import eventually
@@ -110,3 +113,28 @@ def test_the_clients_examples_of_sessions_tails_and_operators_run(
     assert said[:2] == ["1 transcript.final", "Hello"]
     assert said[-1] == "1 snapshot transcript.final"
     names["look"](stack.http_url, token)
+
+
+def test_the_consoles_address_holds_a_token_of_an_operator(stack: Hub) -> None:
+    address, _, fragment = greeting.console_of(stack.stack).partition("#token=")
+    assert address == f"{stack.http_url}/console"
+    token = {"Authorization": f"Bearer {fragment}"}
+    assert stack.http.get("/v1/ledgers?contract=sync", headers=token).status_code == 200
+    event = {"id": "console", "partitions": ["p"], "event": {"type": "t", "payload": 1}}
+    sent = stack.http.post("/v1/projects/demo/submit_events", headers=token, json={"events": [event]})
+    assert sent.json()["results"][0]["status"] == "committed"
+
+
+def test_the_demo_leaves_a_scene_and_may_set_it_again(stack: Hub) -> None:
+    token = greeting.operator_token(stack.stack)
+    for _ in range(2):
+        Scene(stack.http_url, token).set()
+    with Operator(stack.http_url, token) as hub, Realtime(stack.http_url, token) as sessions:
+        orders = [one.id for one in hub.events.list("sync", scene.PROJECT) if one.id.startswith("demo-order-")]
+        assert orders == [f"demo-order-{number}" for number in range(1, 21)]
+        texts = [one["text"] for one in sessions.transcript(scene.SESSION)["utterances"]]
+        assert texts == [text for _, text in scene.SAID]
+        assert {scene.STUB, scene.FAILING} <= {one["target_id"] for one in hub.targets.list()}
+        eventually(lambda: bool(hub.targets.get(scene.FAILING)["blocked"]), "the failing target is seen to fail")
+        for target in (scene.STUB, scene.FAILING):
+            hub.targets.delete(target)

@@ -177,6 +177,7 @@ def test_an_id_is_shown_whole_in_a_narrow_terminal(
     assert cli.main(["quarantine", "list", "--store", str(store.root)]) == 0
     told = capsys.readouterr().out
     assert all(f" {one.id} " in told for one in ListQuarantine(store.objects)())
+    assert max(map(len, told.splitlines())) <= 60
 
 
 def test_the_command_lists_shows_repairs_and_drives_again(
