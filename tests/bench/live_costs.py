@@ -291,7 +291,7 @@ def held(rig: Rig) -> list[Figure]:
         figures.append(exactly(name, _said(alone), _said(beside)))
     one = fan_out(rig, ONE, 1, 1)
     figures.append(
-        exactly("fan-out of one event to one subscriber", "6 calls, 1 write unit", _calls_writes(one.counts))
+        exactly("fan-out of one event to one subscriber", "5 calls, 1 write unit", _calls_writes(one.counts))
     )
     said = messages(rig)
     for name, wanted in MESSAGES.items():

@@ -18,7 +18,7 @@ from millrace.live.application.serve_shard import ServeShard
 from millrace.live.application.settle_shards import SettleShards
 from millrace.live.domain import shards as shards_module
 from millrace.live.domain.shards import Shard
-from millrace.live.ports import Progress, Share
+from millrace.live.ports import ShardProgress, Share
 from tests.simulation.history import Held, History, broken, held
 from tests.simulation.live import Socket
 from tests.simulation.live_actors import Live
@@ -40,13 +40,13 @@ class FaultyShards:
             self.resplit()
         return self.process.call(lambda: self.inner.split(ledger, before, count))
 
-    def progress(self, ledger: Ledger, count: int, first: int, last: int) -> Mapping[int, Progress]:
+    def progress(self, ledger: Ledger, count: int, first: int, last: int) -> Mapping[int, ShardProgress]:
         return self.process.call(lambda: self.inner.progress(ledger, count, first, last))
 
-    def take(self, ledger: Ledger, shard: Shard, holder: str, now_ms: int, until_ms: int) -> Progress | None:
+    def take(self, ledger: Ledger, shard: Shard, holder: str, now_ms: int, until_ms: int) -> ShardProgress | None:
         return self.process.call(lambda: self.inner.take(ledger, shard, holder, now_ms, until_ms))
 
-    def move(self, ledger: Ledger, shard: Shard, holder: str, progress: Progress) -> bool:
+    def move(self, ledger: Ledger, shard: Shard, holder: str, progress: ShardProgress) -> bool:
         return self.process.call(lambda: self.inner.move(ledger, shard, holder, progress))
 
 

@@ -48,8 +48,10 @@ class FaultySubscriptions:
     def add(self, subscription: Subscription) -> None:
         self.process.call(lambda: self.inner.add(subscription))
 
-    def find(self, ledger: Ledger, partitions: Collection[str], shard: Shard = EVERYONE) -> Sequence[Subscription]:
-        return self.process.call(lambda: self.inner.find(ledger, partitions, shard))
+    def find(
+        self, ledger: Ledger, partitions: Collection[str], shard: Shard = EVERYONE, most: int | None = None
+    ) -> Sequence[Subscription]:
+        return self.process.call(lambda: self.inner.find(ledger, partitions, shard, most))
 
     def note_missed(self, subscription: Subscription, through: int) -> Subscription | None:
         return self.process.call(lambda: self.inner.note_missed(subscription, through))

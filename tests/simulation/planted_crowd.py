@@ -29,7 +29,7 @@ CROWD_BUGS = (
         "a shard's place moves after its events were sent",
         SERVE,
         "                self.broadcast.deliver(audience, events)\n",
-        "                held = Progress(pages[-1].end, self.clock() + HOLD_MS, found)\n"
+        "                held = ShardProgress(pages[-1].end, self.clock() + HOLD_MS, found)\n"
         "                self.shards.move(ledger, share.shard, me, held)\n"
         "                self.broadcast.deliver(audience, events)\n",
     ),

@@ -20,7 +20,7 @@ from millrace.live.adapters.dynamodb.subscriptions import DynamoSubscriptions
 from millrace.live.adapters.memory import MemoryConnections, MemoryPlaces, MemorySubscriptions
 from millrace.live.adapters.memory_sockets import MemoryOpenSockets
 from millrace.live.domain.line import TURN_MS
-from millrace.live.domain.shards import Shard
+from millrace.live.domain.shards import Shard, key_of
 from millrace.live.ports import (
     Connection,
     Connections,
@@ -398,6 +398,20 @@ def test_every_subscription_is_found_in_one_shard_and_a_connection_has_only_one(
     found = [(each.connection, each.id) for shard in shards for each in shard]
     assert sorted(found) == sorted((f"c{n}", id_) for n in range(24) for id_ in ("sync", "s1"))
     assert sum(len({each.connection for each in shard}) for shard in shards) == 24
+
+
+@pytest.mark.parametrize("partitions", [("a",), None])
+def test_of_very_many_subscriptions_only_the_first_need_be_found(
+    stores: Stores, partitions: tuple[str, ...] | None
+) -> None:
+    everyone = [subscription(f"c{number}", partitions=partitions) for number in range(12)]
+    for one in everyone:
+        stores.subscriptions.add(one)
+    assert len(stores.subscriptions.find(LEDGER, ["a"], most=12)) == 12, "all, if they are no more than that"
+    some = stores.subscriptions.find(LEDGER, ["a"], most=5)
+    assert len(some) > 5
+    first = sorted(everyone, key=lambda one: key_of(one.connection, one.id))[:6]
+    assert {one.connection for one in first} <= {one.connection for one in some}
 
 
 def _as_it_was_written_before(stores: Stores, old: Subscription) -> None:

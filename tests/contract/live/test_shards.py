@@ -18,7 +18,7 @@ from millrace.live.adapters.crew import BUNDLE, LambdaCrew, shares_of
 from millrace.live.adapters.dynamodb.shards import DynamoShards
 from millrace.live.adapters.memory_shards import MemoryCrew, MemoryShards
 from millrace.live.domain.shards import Shard
-from millrace.live.ports import Crew, Progress, Shards, Share
+from millrace.live.ports import Crew, ShardProgress, Shards, Share
 from tests.support.aws_tables import client_for, client_of, create_tables
 
 if TYPE_CHECKING:
@@ -78,35 +78,35 @@ def test_a_split_leaves_the_cursor_as_it_is_and_a_cursor_the_split(stores: Store
 
 def test_one_at_a_time_holds_a_shard_until_it_lets_go_or_its_time_is_over(stores: Stores) -> None:
     shards = stores.shards
-    assert shards.take(LEDGER, FIRST, "a", NOW, NOW + 10) == Progress(0, NOW + 10)
-    assert shards.take(LEDGER, FIRST, "a", NOW + 1, NOW + 11) == Progress(0, NOW + 11), "again is fine"
+    assert shards.take(LEDGER, FIRST, "a", NOW, NOW + 10) == ShardProgress(0, NOW + 10)
+    assert shards.take(LEDGER, FIRST, "a", NOW + 1, NOW + 11) == ShardProgress(0, NOW + 11), "again is fine"
     assert shards.take(LEDGER, FIRST, "b", NOW + 1, NOW + 20) is None
-    assert shards.take(LEDGER, SECOND, "b", NOW + 1, NOW + 20) == Progress(0, NOW + 20), "another shard"
+    assert shards.take(LEDGER, SECOND, "b", NOW + 1, NOW + 20) == ShardProgress(0, NOW + 20), "another shard"
     assert shards.take(LEDGER, Shard(0, 8), "b", NOW + 1, NOW + 20), "the first of eight is not the first of four"
     assert shards.take(OTHER, FIRST, "b", NOW + 1, NOW + 20), "nor is that of another ledger"
-    assert shards.take(LEDGER, FIRST, "b", NOW + 11, NOW + 30) == Progress(0, NOW + 30), "its time was over"
-    assert shards.move(LEDGER, FIRST, "b", Progress(5, 0, 3))
-    assert shards.take(LEDGER, FIRST, "c", NOW + 12, NOW + 40) == Progress(5, NOW + 40, 3), "it was let go"
+    assert shards.take(LEDGER, FIRST, "b", NOW + 11, NOW + 30) == ShardProgress(0, NOW + 30), "its time was over"
+    assert shards.move(LEDGER, FIRST, "b", ShardProgress(5, 0, 3))
+    assert shards.take(LEDGER, FIRST, "c", NOW + 12, NOW + 40) == ShardProgress(5, NOW + 40, 3), "it was let go"
 
 
 def test_only_who_took_a_shard_last_moves_its_place(stores: Stores) -> None:
     shards = stores.shards
-    assert not shards.move(LEDGER, FIRST, "a", Progress(5, 0, 1)), "nobody took it"
+    assert not shards.move(LEDGER, FIRST, "a", ShardProgress(5, 0, 1)), "nobody took it"
     assert shards.take(LEDGER, FIRST, "a", NOW, NOW + 10)
-    assert shards.move(LEDGER, FIRST, "a", Progress(5, NOW + 20, 2))
-    assert shards.move(LEDGER, FIRST, "a", Progress(5, NOW + 20, 2)), "again is fine"
+    assert shards.move(LEDGER, FIRST, "a", ShardProgress(5, NOW + 20, 2))
+    assert shards.move(LEDGER, FIRST, "a", ShardProgress(5, NOW + 20, 2)), "again is fine"
     assert shards.take(LEDGER, FIRST, "b", NOW + 20, NOW + 30)
-    assert not shards.move(LEDGER, FIRST, "a", Progress(9, 0, 2))
-    assert shards.progress(LEDGER, 4, 0, 3) == {0: Progress(5, NOW + 30, 2)}
+    assert not shards.move(LEDGER, FIRST, "a", ShardProgress(9, 0, 2))
+    assert shards.progress(LEDGER, 4, 0, 3) == {0: ShardProgress(5, NOW + 30, 2)}
 
 
 def test_progress_is_that_of_the_shards_asked_for(stores: Stores) -> None:
     shards = stores.shards
     for number in (0, 3, 10, 11, 63):
         assert shards.take(LEDGER, Shard(number, 64), "a", NOW, NOW + 1)
-        assert shards.move(LEDGER, Shard(number, 64), "a", Progress(number + 1, 0, 9))
+        assert shards.move(LEDGER, Shard(number, 64), "a", ShardProgress(number + 1, 0, 9))
     assert set(shards.progress(LEDGER, 64, 0, 63)) == {0, 3, 10, 11, 63}
-    assert shards.progress(LEDGER, 64, 3, 10) == {3: Progress(4, 0, 9), 10: Progress(11, 0, 9)}
+    assert shards.progress(LEDGER, 64, 3, 10) == {3: ShardProgress(4, 0, 9), 10: ShardProgress(11, 0, 9)}
     assert shards.progress(LEDGER, 32, 0, 31) == shards.progress(OTHER, 64, 0, 63) == {}
 
 

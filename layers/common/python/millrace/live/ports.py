@@ -155,9 +155,12 @@ class Subscriptions(Protocol):
     def add(self, subscription: Subscription) -> None:
         """Make it durable, in place of the connection's earlier one of that id."""
 
-    def find(self, ledger: Ledger, partitions: Collection[str], shard: Shard = EVERYONE) -> Sequence[Subscription]:
+    def find(
+        self, ledger: Ledger, partitions: Collection[str], shard: Shard = EVERYONE, most: int | None = None
+    ) -> Sequence[Subscription]:
         """Those of the shard that any of these partitions, or the whole ledger, concerns; each once. Strongly
-        consistent, not cached; the cost follows what is found."""
+        consistent, not cached; the cost follows what is found. If there are more than `most`, some may be left out, but
+        more than that are found: the first of them, by their keys."""
 
     def note_missed(self, subscription: Subscription, through: int) -> Subscription | None:
         """Tell the snapshot's sender that the log goes on to `through`. None when the note is left; if it has gone
@@ -179,7 +182,7 @@ class Subscriptions(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ShardProgress:
     """How far a shard has been served: everything up to `through` was sent to everyone in it who was to have it."""
 
     through: int = 0
@@ -203,14 +206,14 @@ class Shards(Protocol):
         """Split the ledger's crowd into `count` shards, if it was split into `before`; `marks` tells it to everyone.
         Idempotent. False if it is split otherwise."""
 
-    def progress(self, ledger: Ledger, count: int, first: int, last: int) -> Mapping[int, Progress]:
+    def progress(self, ledger: Ledger, count: int, first: int, last: int) -> Mapping[int, ShardProgress]:
         """Of the shards from `first` to `last`, both included, when there are `count`; by number, strongly consistent.
         A shard that nobody served yet is left out."""
 
-    def take(self, ledger: Ledger, shard: Shard, holder: str, now_ms: int, until_ms: int) -> Progress | None:
+    def take(self, ledger: Ledger, shard: Shard, holder: str, now_ms: int, until_ms: int) -> ShardProgress | None:
         """Hold the shard until then, unless another holds it now: then None. Idempotent for one holder."""
 
-    def move(self, ledger: Ledger, shard: Shard, holder: str, progress: Progress) -> bool:
+    def move(self, ledger: Ledger, shard: Shard, holder: str, progress: ShardProgress) -> bool:
         """Store how far it is served and until when it is held, if this holder was the last to take it. Idempotent."""
 
 

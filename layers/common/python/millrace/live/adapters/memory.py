@@ -101,15 +101,20 @@ class MemorySubscriptions:
             self.notes.pop(key, None)
             self.senders.pop(key, None)
 
-    def find(self, ledger: Ledger, partitions: Collection[str], shard: Shard = EVERYONE) -> Sequence[Subscription]:
+    def find(
+        self, ledger: Ledger, partitions: Collection[str], shard: Shard = EVERYONE, most: int | None = None
+    ) -> Sequence[Subscription]:
         with self.lock:
-            return [
+            found = [
                 row
                 for row in self.rows.values()
                 if row.ledger == ledger.name
                 and shard.holds(key_of(row.connection, row.id))
                 and (row.partitions is None or not set(row.partitions).isdisjoint(partitions))
             ]
+        if most is None or len(found) <= most:
+            return found
+        return sorted(found, key=lambda row: key_of(row.connection, row.id))[: most + 1]
 
     def note_missed(self, subscription: Subscription, through: int) -> Subscription | None:
         with self.lock:

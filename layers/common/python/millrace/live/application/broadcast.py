@@ -10,7 +10,7 @@ crew, in shards.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,16 +19,13 @@ from millrace.ledger.domain.errors import Unavailable
 from millrace.ledger.domain.names import Ledger, bucket_end
 from millrace.ledger.domain.page import Event, Page, contiguous
 from millrace.ledger.ports import Log, Run, State, Together
-from millrace.live.application.call_crew import CallCrew
+from millrace.live.application.call_crew import Audience, CallCrew
 from millrace.live.application.raise_cursor import raise_cursor
 from millrace.live.domain.events import SYNC, overtaken
 from millrace.live.domain.shards import EVERYONE, Shard
 from millrace.live.ports import Connections, Subscription, Subscriptions, Wire
 
 SLICE_EVENTS = 50
-
-Audience = Mapping[str, Sequence[Subscription]]
-"""Subscriptions by connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +60,8 @@ class Broadcast:
             read = list(contiguous(run.pages, cursor))
             for pages in slices(read, SLICE_EVENTS):
                 events = [event for page in pages for event in page.events()]
-                audience = self.find(ledger, events)
-                if self.call_crew and self.call_crew.takes(ledger, len(audience), cursor):
+                audience = self.find(ledger, events, most=self.call_crew.per_shard if self.call_crew else None)
+                if self.call_crew and self.call_crew.takes(ledger, audience, cursor):
                     return True
                 self.deliver(audience, events)
                 end = pages[-1].end
@@ -78,12 +75,14 @@ class Broadcast:
                 if is_all(run, read):
                     return True
 
-    def find(self, ledger: Ledger, events: Sequence[Event], shard: Shard = EVERYONE) -> Audience:
+    def find(
+        self, ledger: Ledger, events: Sequence[Event], shard: Shard = EVERYONE, most: int | None = None
+    ) -> Audience:
         """Those whom one of the events may concern. Never before the events were read: else somebody who came in
         between would neither be found nor have them in its pages."""
         named = {partition for event in events for partition in event.record.partitions}
         by_connection: dict[str, list[Subscription]] = {}
-        for subscription in self.subscriptions.find(ledger, named, shard):
+        for subscription in self.subscriptions.find(ledger, named, shard, most):
             by_connection.setdefault(subscription.connection, []).append(subscription)
         return by_connection
 

@@ -6,16 +6,18 @@ sweep, which rings for the ledger, and then those shards are called that are sti
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.ports import Log, State
 from millrace.live.application.raise_cursor import raise_cursor
-from millrace.live.domain.shards import PER_SHARD, Shard, count_for
-from millrace.live.ports import Crew, Progress, Shards, Share
+from millrace.live.domain.shards import PER_SHARD, Shard, count_for, estimated
+from millrace.live.ports import Crew, ShardProgress, Shards, Share, Subscription
 
-NOT_SERVED = Progress()
+Audience = Mapping[str, Sequence[Subscription]]
+"""Subscriptions by connection."""
+NOT_SERVED = ShardProgress()
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +29,19 @@ class CallCrew:
     clock: Callable[[], int]
     per_shard: int = PER_SHARD
 
-    def takes(self, ledger: Ledger, connections: int, cursor: int) -> bool:
-        """Whether they are too many for one function: then the ledger's crowd is split, and the crew is called."""
-        if connections <= self.per_shard:
+    def takes(self, ledger: Ledger, audience: Audience, cursor: int) -> bool:
+        """Whether they are too many for one function: then the ledger's crowd is split, and the crew is called. They
+        need not be all, if they are too many."""
+        if sum(map(len, audience.values())) <= self.per_shard:
             return False
-        count = count_for(connections, self.per_shard)
-        if not self.shards.split(ledger, 1, count):
-            count = self.state.marks(ledger).shards
-        if count > 1:
-            self(ledger, count, cursor)
-        return count > 1
+        count = max(2, count_for(estimated(audience, self.per_shard), self.per_shard))
+        while not self.shards.split(ledger, 1, count):
+            already = self.state.marks(ledger).shards
+            if already > 1:
+                count = already
+                break
+        self(ledger, count, cursor)
+        return True
 
     def __call__(self, ledger: Ledger, count: int, cursor: int) -> None:
         """Whoever holds a shard looks at the log once more after letting it go, so nobody has to be called for it."""

@@ -16,7 +16,7 @@ from millrace.live.application.broadcast import Broadcast, is_all, slices
 from millrace.live.application.call_crew import CallCrew
 from millrace.live.application.settle_shards import SettleShards
 from millrace.live.domain.shards import MOST_SHARDS, count_for, fading, is_overfull
-from millrace.live.ports import Progress, Shards, Share
+from millrace.live.ports import ShardProgress, Shards, Share
 
 HOLD_MS = 30_000
 """Longer than a slice takes. It is held anew with every slice; whoever dies holds it no longer than this."""
@@ -47,7 +47,7 @@ class ServeShard:
                 return True
         return False
 
-    def _take(self, ledger: Ledger, share: Share, me: str) -> Progress | None:
+    def _take(self, ledger: Ledger, share: Share, me: str) -> ShardProgress | None:
         now = self.clock()
         return self.shards.take(ledger, share.shard, me, now, now + HOLD_MS)
 
@@ -62,7 +62,7 @@ class ServeShard:
                 events = [event for page in pages for event in page.events()]
                 audience = self.broadcast.find(ledger, events, share.shard)
                 if self._is_overfull(ledger, share, len(audience)):
-                    self.shards.move(ledger, share.shard, me, Progress(place, 0, found))
+                    self.shards.move(ledger, share.shard, me, ShardProgress(place, 0, found))
                     self._call_again(ledger)
                     return None
                 self.broadcast.deliver(audience, events)
@@ -70,7 +70,7 @@ class ServeShard:
                 now = self.clock()
                 last, over = number == len(parts) and is_all(run, read), now >= ends_ms
                 until = 0 if last or over else now + HOLD_MS
-                if not self.shards.move(ledger, share.shard, me, Progress(place, until, found)):
+                if not self.shards.move(ledger, share.shard, me, ShardProgress(place, until, found)):
                     return None
                 if last:
                     return place
@@ -78,7 +78,7 @@ class ServeShard:
                     self.call_crew.crew.call([replace(share, base=place)])
                     return None
             if not read:
-                return place if self.shards.move(ledger, share.shard, me, Progress(place, 0, found)) else None
+                return place if self.shards.move(ledger, share.shard, me, ShardProgress(place, 0, found)) else None
 
     def _is_overfull(self, ledger: Ledger, share: Share, connections: int) -> bool:
         """Whether the crowd has grown so fast that it is split anew before anything is sent, by this one or another."""

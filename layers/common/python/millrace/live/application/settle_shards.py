@@ -9,7 +9,7 @@ from millrace.ledger.domain.names import Ledger
 from millrace.ledger.ports import State
 from millrace.live.application.raise_cursor import raise_cursor
 from millrace.live.domain.shards import PER_SHARD, Shard, resized
-from millrace.live.ports import Progress, Shards
+from millrace.live.ports import ShardProgress, Shards
 
 NEIGHBOURS = 16
 """So many shards are looked at first; each further look is at four times as many."""
@@ -25,7 +25,7 @@ class SettleShards:
     def __call__(self, ledger: Ledger, shard: Shard, through: int) -> bool:
         """Called when a shard has been served `through` there. Whoever meets a shard that has not stops looking, for
         that shard's worker will look later: nearly everyone reads a few rows, and the last one reads all."""
-        seen: dict[int, Progress] = {}
+        seen: dict[int, ShardProgress] = {}
         for first, last in _rounds(shard):
             seen |= self.shards.progress(ledger, shard.count, first, last)
             if any(number not in seen or seen[number].through < through for number in range(first, last + 1)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 PER_SHARD = 300
@@ -40,9 +41,19 @@ class Shard:
 EVERYONE = Shard(0, 1)
 
 
+def slot_of(connection: str) -> int:
+    return zlib.crc32(connection.encode()) % SLOTS
+
+
 def key_of(connection: str, id_: str) -> str:
     """Where a subscription stands among those of its ledger: all of a connection's are in one shard."""
-    return f"{zlib.crc32(connection.encode()) % SLOTS:04x}#{connection}#{id_}"
+    return f"{slot_of(connection):04x}#{connection}#{id_}"
+
+
+def estimated(connections: Iterable[str], read: int) -> int:
+    """How many connections there are, if these are the first by their keys: so many of them fill so many slots."""
+    slots = sorted(map(slot_of, connections))
+    return max(len(slots), read * SLOTS // (slots[min(read, len(slots)) - 1] + 1))
 
 
 def count_for(connections: int, per_shard: int = PER_SHARD) -> int:

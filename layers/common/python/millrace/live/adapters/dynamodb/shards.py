@@ -12,7 +12,7 @@ from millrace.ledger.domain.consumers import FAN_OUT_CONSUMER
 from millrace.ledger.domain.names import Ledger
 from millrace.live.adapters.dynamodb.places import LIFE_SECONDS
 from millrace.live.domain.shards import Shard
-from millrace.live.ports import Progress
+from millrace.live.ports import ShardProgress
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,12 +43,12 @@ class DynamoShards:
             )
         )
 
-    def progress(self, ledger: Ledger, count: int, first: int, last: int) -> Mapping[int, Progress]:
+    def progress(self, ledger: Ledger, count: int, first: int, last: int) -> Mapping[int, ShardProgress]:
         asked = {"since": _number(first), "through": _number(last)}
         items = query_all(self.client, self.connections, _crowd(ledger, count), **asked)
         return {int(item["s"]["S"]): _progress(item) for item in items}
 
-    def take(self, ledger: Ledger, shard: Shard, holder: str, now_ms: int, until_ms: int) -> Progress | None:
+    def take(self, ledger: Ledger, shard: Shard, holder: str, now_ms: int, until_ms: int) -> ShardProgress | None:
         with translated():
             try:
                 row = self.client.update_item(
@@ -71,7 +71,7 @@ class DynamoShards:
                 return None
         return _progress(row["Attributes"])
 
-    def move(self, ledger: Ledger, shard: Shard, holder: str, progress: Progress) -> bool:
+    def move(self, ledger: Ledger, shard: Shard, holder: str, progress: ShardProgress) -> bool:
         return applied(
             lambda: self.client.update_item(
                 TableName=self.connections,
@@ -93,9 +93,9 @@ class DynamoShards:
         return {"N": str(self.clock() // 1000 + LIFE_SECONDS)}
 
 
-def _progress(item: Any) -> Progress:
+def _progress(item: Any) -> ShardProgress:
     through, until, found = (int(item[name]["N"]) if name in item else 0 for name in ("v", "u", "f"))
-    return Progress(through, until, found)
+    return ShardProgress(through, until, found)
 
 
 def _crowd(ledger: Ledger, count: int) -> str:

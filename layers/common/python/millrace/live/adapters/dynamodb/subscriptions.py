@@ -12,6 +12,7 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from millrace.ledger.adapters.aws_errors import condition_failed, refusals, translated
@@ -65,9 +66,11 @@ class DynamoSubscriptions:
         gone = [row for row in before if row["s"]["S"] != new or row["p"]["S"] not in keys]
         delete_all(self.client, self.table, gone, self.together)
 
-    def find(self, ledger: Ledger, partitions: Collection[str], shard: Shard = EVERYONE) -> Sequence[Subscription]:
+    def find(
+        self, ledger: Ledger, partitions: Collection[str], shard: Shard = EVERYONE, most: int | None = None
+    ) -> Sequence[Subscription]:
         keys = [_whole(ledger.name), *(_partition(ledger.name, name) for name in sorted(partitions))]
-        answers = self.together([partial(self._query, key, shard) for key in keys])
+        answers = self.together([partial(self._query, key, shard, most) for key in keys])
         found = {(s.connection, s.id): s for answer in answers for s in answer}
         return list(found.values())
 
@@ -165,10 +168,10 @@ class DynamoSubscriptions:
         sort_key = listed["r"]["S"] if "r" in listed else _old_key(connection, id_)
         return [_row_key(key, sort_key) for key in next(iter(readable([listed], _listed_keys, self.tell)), [])]
 
-    def _query(self, key: str, shard: Shard) -> list[Subscription]:
+    def _query(self, key: str, shard: Shard, most: int | None) -> list[Subscription]:
         """No key is a range's end itself: the ends are shorter than a key's slot with what follows it."""
         rows = query_all(self.client, self.table, key, since=shard.first, through=shard.end)
-        return [self._read(item) for item in rows]
+        return [self._read(item) for item in islice(rows, None if most is None else most + 1)]
 
     def _read(self, item: Any) -> Subscription:
         """One that cannot be read is as good as one whose sender died: its connection is closed, and comes again."""
