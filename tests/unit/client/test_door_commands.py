@@ -172,11 +172,9 @@ ANSWERS: dict[tuple[str, str], Any] = {
         "gaps": [{"stream_id": "delivery", "floor": 20, "head": 120}],
         "next": None,
     },
-    ("GET", "/v1/projects/demo/profile"): {"project": "demo", "profile": "open", "set_by": "default"},
-    ("PUT", "/v1/projects/demo/profile"): {"project": "demo", "profile": "canonical", "set_by": "operator"},
 }
 RECORDED = [
-    *("ledgers", "deliveries", "audit", "overview", "connections", "degraded", "profile"),
+    *("ledgers", "deliveries", "audit", "overview", "connections", "degraded"),
     *("events", "targets", "retention", "grants"),
 ]
 OWN = dict(commands())

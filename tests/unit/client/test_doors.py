@@ -146,8 +146,6 @@ def test_how_a_hub_stands_is_asked_for_page_by_page() -> None:
         {"connections": [{"connection": "1"}], "next": "c"},
         {"connections": [{"connection": "2"}], "next": None},
         {"degraded": [], "gaps": [], "next": None},
-        {"profile": "open"},
-        {"profile": "canonical"},
     ]
     hub, asked = at(Operator, *answers)
     with hub:
@@ -155,17 +153,12 @@ def test_how_a_hub_stands_is_asked_for_page_by_page() -> None:
         assert standing.overview() == {"problems": []}
         assert [one["connection"] for one in standing.connections("demo")] == ["1", "2"]
         assert [one["gaps"] for one in standing.degraded("r/1")] == [[]]
-        assert standing.profile("demo")["profile"] == "open"
-        assert standing.put_profile("demo", "canonical")["profile"] == "canonical"
     assert [path for _, path, _ in asked] == [
         "/v1/overview",
         "/v1/connections?project=demo",
         "/v1/connections?project=demo&after=c",
         "/v1/runtimes/r%2F1/degraded",
-        "/v1/projects/demo/profile",
-        "/v1/projects/demo/profile",
     ]
-    assert asked[-1][2] == {"profile": "canonical"}
 
 
 def test_quarantine_is_listed_repaired_and_driven_again() -> None:

@@ -91,8 +91,6 @@ def _add_doors(app: typer.Typer) -> None:
         on_hub(standing.connections)
     )
     app.command(help=with_examples(standing.DEGRADED, "millrace degraded pi-7"))(on_hub(standing.degraded))
-    examples = ("millrace profile demo", "millrace profile demo --set canonical")
-    app.command(help=with_examples(standing.PROFILE, *examples))(on_hub(standing.profile))
 
 
 @cache

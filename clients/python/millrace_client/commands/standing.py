@@ -1,4 +1,4 @@
-"""`millrace overview`, `connections`, `degraded` and `profile`: how the hub stands."""
+"""`millrace overview`, `connections` and `degraded`: how the hub stands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from millrace_client.commands.output import err, out, print_fields, print_json, 
 OVERVIEW = "Show how the hub stands: lag of each stage, targets, connections, and what is wrong with what helps."
 CONNECTIONS = "List open connections and what they are subscribed to; with --json one a line."
 DEGRADED = "List a runtime's subscriptions that met a gap, and its streams whose first events are gone."
-PROFILE = "Show how strictly a project's events are checked, or set it."
 COLOURS = {"error": "red", "warning": "yellow"}
 
 
@@ -80,21 +79,3 @@ def degraded(call: HubCall, runtime_id: Annotated[str, typer.Argument(help="The 
     rows += [(one["stream_id"], "stream", "", one["floor"]) for one in gaps]
     if not print_table(("stream", "what", "subscription", "kept from"), rows):
         err.print("None is degraded, and no stream has a gap.")
-
-
-def profile(
-    call: HubCall,
-    project: Annotated[str, typer.Argument(help="The project.")],
-    chosen: Annotated[
-        str | None, typer.Option("--set", help="open, canonical or compatibility; default takes back what was set.")
-    ] = None,
-) -> None:
-    with call.operator("sync", project) as hub:
-        if chosen is None:
-            answer = hub.standing.profile(project)
-        else:
-            answer = hub.standing.put_profile(project, None if chosen == "default" else chosen)
-    if call.as_json:
-        print_json(answer)
-    else:
-        print_fields([(name, answer[name]) for name in ("project", "profile", "set_by")])

@@ -43,7 +43,7 @@ class Operator(OperatorHttp):
 
     @cached_property
     def standing(self) -> Standing:
-        """Overview, connections, degraded subscriptions, profiles."""
+        """Overview, connections, degraded subscriptions."""
         return Standing(self)
 
     @cached_property

@@ -40,15 +40,3 @@ class Standing:
     def negotiation(self, runtime_id: str) -> Json:
         """What the runtime and the token's own client agreed on."""
         return self.http.get(f"/v1/runtimes/{quote(runtime_id, safe='')}/negotiate")
-
-    def profile(self, project: str) -> Json:
-        """How strictly a project's events are checked, and who said so."""
-        return self.http.get(_profile(project))
-
-    def put_profile(self, project: str, profile: str | None) -> Json:
-        """`open`, `canonical` or `compatibility`; None takes back what was put."""
-        return self.http.send("PUT", _profile(project), {"profile": profile})
-
-
-def _profile(project: str) -> str:
-    return f"/v1/projects/{quote(project, safe='')}/profile"
