@@ -29,7 +29,7 @@ RARE = {
     "a writer learns from receipts of its own request only": 290,
     "ids claimed a moment ago count for where the search starts": 2_920,
     "pages never cross the end of a bucket": 1_250,
-    "pruning overwrites only the revision it read": 8_210,
+    "pruning overwrites only the revision it read": 400,
 }
 """Bugs that few histories show: the search for them begins shortly before one that does, and goes on as far."""
 
