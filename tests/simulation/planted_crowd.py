@@ -154,10 +154,4 @@ CROWD_BUGS = (
         "(not run.more and read[-1].end != bucket_end(read[-1].first))",
         "not run.more",
     ),
-    Bug(
-        "who finds that another moved the cursor goes on",
-        BROADCAST,
-        "                cursor = end if moved else raise_cursor(self.state, ledger, end)\n",
-        "                if not moved:\n                    return True\n                cursor = end\n",
-    ),
 )

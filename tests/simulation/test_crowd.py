@@ -8,7 +8,7 @@ from tests.simulation.planted import Bug
 from tests.simulation.planted_crowd import CROWD_BUGS
 from tests.simulation.test_simulation import search, soak
 
-SEEDS = 2_000
+SEEDS = 1_000
 PLANTED_SEEDS = 8_000
 
 
