@@ -111,5 +111,6 @@ def tab(browser: Browser, hub: Hub) -> Iterator[Console]:
 def console(tab: Console) -> Iterator[Console]:
     """An operator who is signed in, in the one tab that these tests share."""
     tab.page.set_viewport_size(WIDE)
+    tab.errors.clear()
     yield tab
     assert tab.errors == []

@@ -204,6 +204,7 @@ def test_a_gap_in_a_stream_is_shown_loudly(console: Console) -> None:
     expect(page.locator(".notice.gap")).to_contain_text("4 events up to position 4 are gone")
     expect(page.locator(".tail tbody tr:not(.below)")).to_have_count(5)
     console.go("streams/pi-7")
+    expect(page.locator(".problems")).to_contain_text("main: positions 1 to 4 are gone")
     expect(table(page, "Streams of this runtime").get_by_role("row", name=re.compile("main"))).to_contain_text("gap")
 
 
@@ -266,6 +267,52 @@ def test_a_target_is_paused_and_resumed_with_an_entry_in_the_audit(console: Cons
     expect(page.locator(".facts")).to_contain_text("well")
     console.go("audit?client=ops")
     expect(table(page, "Audit entries").get_by_role("row").nth(1)).to_contain_text("target resume")
+
+
+def test_a_range_is_replayed_to_a_target_that_has_it(console: Console, builds: Receiver) -> None:
+    page = console.page
+    builds.script = accept
+    console.go("targets/builds")
+    page.get_by_role("button", name="Replay").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Ledger").fill("default")
+    dialog.get_by_label("To position").fill("3")
+    confirm(page, "Count them")
+    expect(page.get_by_role("heading", name="Replay 3 events?")).to_be_visible()
+    confirm(page, "Replay them")
+    expect(dialog).to_contain_text("3 events sent again.")
+    audited(page, "target replay")
+
+
+def test_a_quarantined_line_is_repaired_and_leaves_the_list(console: Console) -> None:
+    page = console.page
+    console.go("tables")
+    expect(table(page, "Quarantine").get_by_role("row").nth(1)).to_contain_text("unknown version")
+    page.get_by_role("button", name="Repair 9c1f").click()
+    text = page.get_by_label("The line as JSON")
+    expect(text).to_have_value(re.compile('"event_version": 9'))
+    good = text.input_value().replace('"event_version": 9', '"event_version": 1')
+    text.fill("{")
+    confirm(page, "Go on")
+    expect(page.get_by_role("dialog")).to_contain_text("This is not JSON")
+    text.fill(good)
+    confirm(page, "Go on")
+    confirm(page, "Repair")
+    audited(page, "quarantine repair")
+    expect(page.get_by_text("Nothing is in quarantine.")).to_be_visible()
+    page.get_by_role("combobox", name="Show").select_option("true")
+    expect(table(page, "Quarantine").get_by_role("row").nth(1)).to_contain_text("driven again")
+
+
+def test_the_overview_tells_of_every_stage_of_problems_and_of_who_is_connected(console: Console) -> None:
+    page = console.page
+    traffic.sent(console.hub, "POST", "/v1/targets/archive-hub/pause", {})
+    console.go("overview")
+    page.reload()
+    expect(page.get_by_role("img", name=re.compile("The pipeline. Commit: .*Fan-out: .*Tables: "))).to_be_visible()
+    expect(page.locator(".problems")).to_contain_text("archive-hub")
+    expect(page.get_by_role("img", name=re.compile("Events per minute in the last hour: [1-9]"))).to_be_visible()
+    traffic.sent(console.hub, "POST", "/v1/targets/archive-hub/resume", {})
 
 
 def test_a_dry_run_says_what_would_go_and_what_holds_the_rest(console: Console) -> None:

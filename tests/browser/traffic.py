@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
+import json
 import time
 from collections.abc import Sequence
 from typing import Any
 
+from millrace.lake.application.editions import Editions
+from millrace.lake.domain.archive import EventWriter
+from millrace.lake.domain.edition import QUARANTINE, Edition, File, Segment
 from tests.e2e.conftest import Hub
-from tests.e2e.lake import eventually
+from tests.e2e.lake import eventually, operator
 from tests.e2e.receivers import Posted, Reply
 from tests.e2e.streams_api import Runtime, event, negotiated
 
@@ -121,9 +127,44 @@ def fill(hub: Hub, url: str) -> None:
     target(hub, "archive-hub", None, ("sync", PROJECT), ("delivery", "*"))
     target(hub, "builds", url, ("delivery", "*"))
     journal(hub, *(f"build-{number}" for number in range(1, 9)))
+    quarantined(hub)
     sent(hub, "PUT", f"/v1/retention/sync/{PROJECT}", {"max_age_days": 90, "advance_to": 40})
     sent(hub, "PUT", "/v1/retention/realtime/*", {"max_events": 10_000})
     eventually(lambda: is_delivered(hub), "the targets did not get what is theirs")
+
+
+def quarantined(hub: Hub) -> None:
+    """As compaction leaves a line behind whose version nobody registered."""
+    objects = operator(hub).objects
+    line: dict[str, Any] = {
+        "committed_at": 1_770_000_000_000,
+        "ledger": "catalog#default#orders",
+        "tenant": "default",
+        "partitions": [],
+    }
+    line |= {"event_type": "order.placed", "event_version": 9, "idempotency_key": "orders/4", "sequence_position": 4}
+    line |= {"occurred_at": "2026-02-01T10:00:00Z", "source": "tests", "payload": {"n": 1}}
+    writer = EventWriter()
+    writer.add_line(line)
+    origin = writer.finish()
+    objects.put(origin.name, origin.data)
+    text = gzip.decompress(origin.data).decode().strip()
+    entry: dict[str, Any] = {
+        "id": "9c1f",
+        "reason": "unknown_version",
+        "field": "event_version",
+        "object": origin.name,
+        "line": text,
+    }
+    entry |= {"sha256": hashlib.sha256(text.encode()).hexdigest(), "bytes": len(text)}
+    entry |= {
+        name: line[name] for name in ("ledger", "sequence_position", "event_type", "event_version", "idempotency_key")
+    }
+    data, name = gzip.compress(json.dumps(entry).encode() + b"\n"), "lake/runs/r1/quarantine/one.gz"
+    objects.put(name, data)
+    editions = Editions(objects)
+    segment = Segment("r1", 1, (File(name, len(data)),))
+    assert editions.publish(editions.current(), Edition(1, "r1", int(time.time() * 1000)).having(QUARANTINE, [segment]))
 
 
 def is_delivered(hub: Hub) -> bool:

@@ -2,7 +2,8 @@
 
 const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-const DAY = new Intl.DateTimeFormat("en-GB", { day: "2-digit", month: "short", year: "numeric" });
+const DAY = new Intl.DateTimeFormat("en-GB", { day: "2-digit", month: "short" });
+const DATE = new Intl.DateTimeFormat("en-GB", { day: "2-digit", month: "short", year: "numeric" });
 
 export const number = (value) => (value === null || value === undefined ? "–" : WHOLE.format(value));
 
@@ -28,7 +29,8 @@ export function duration(seconds) {
 export function clock(ms) {
   if (ms === null || ms === undefined) return "–";
   const at = new Date(ms);
-  return `${DAY.format(at)}, ${CLOCK.format(at)}`;
+  const isThisYear = at.getFullYear() === new Date().getFullYear();
+  return `${(isThisYear ? DAY : DATE).format(at)}, ${CLOCK.format(at)}`;
 }
 
 export const time = (ms) => (ms === null || ms === undefined ? "–" : CLOCK.format(new Date(ms)));
