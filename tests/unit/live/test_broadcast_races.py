@@ -24,11 +24,11 @@ class Raced(MemoryState):
 
     to: int = 0
 
-    def move_cursor(self, ledger: Ledger, consumer: str, expected: int, to: int) -> bool:
+    def move_cursor(self, ledger: Ledger, consumer: str, expected: int, to: int, noted: int = 0) -> bool:
         if self.to:
             other, self.to = self.to, 0
-            assert MemoryState.move_cursor(self, ledger, consumer, expected, other)
-        return MemoryState.move_cursor(self, ledger, consumer, expected, to)
+            assert MemoryState.move_cursor(self, ledger, consumer, expected, other, noted)
+        return MemoryState.move_cursor(self, ledger, consumer, expected, to, noted)
 
 
 @pytest.mark.parametrize("page", range(1, PAGES + 1))
