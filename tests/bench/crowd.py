@@ -38,9 +38,12 @@ class Crowd:
     async def listen(self, number: int, events: int) -> None:
         ids = self.heard[number]
         try:
-            while len(ids) < events:
-                ids.append(json.loads(await self.sockets[number].recv())["payload"]["committed_id"])
-                self._arrived(len(ids))
+            while not ids or ids[-1] < events:
+                position = json.loads(await self.sockets[number].recv())["payload"]["committed_id"]
+                is_new = not ids or position > max(ids)
+                ids.append(position)
+                if is_new:
+                    self._arrived(position)
         except ConnectionClosed:
             self.progress.set()  # its list stays short, and the figure says so
 
@@ -67,6 +70,15 @@ class Delivered:
     def in_order(self) -> int:
         """Connections that got exactly 1, 2, 3 … to the last."""
         return sum(list(ids) == list(range(1, self.events + 1)) for ids in self.heard)
+
+    @property
+    def complete(self) -> int:
+        """Connections that got all of them in order, each at least once: a post whose answer is late is repeated."""
+        return sum(
+            [position for number, position in enumerate(ids) if position > max(ids[:number], default=0)]
+            == list(range(1, self.events + 1))
+            for ids in self.heard
+        )
 
     def row(self) -> dict[str, Any]:
         posts = sum(map(len, self.heard))

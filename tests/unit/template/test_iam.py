@@ -208,6 +208,7 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     "CrowdFunction": {
         "CrowdLogs.Arn": WRITE_LOGS,
         "LogTable.Arn": dynamodb("Query"),
+        "WaitingTable.Arn": dynamodb("UpdateItem"),
         "StateTable.Arn": dynamodb("Query", "UpdateItem"),
         "ConnectionsTable.Arn": dynamodb("Query", "GetItem", "UpdateItem", "DeleteItem", "BatchWriteItem"),
         "POST @connections": TALK,
@@ -478,7 +479,7 @@ def test_only_those_who_write_to_the_log_touch_claims_and_with_the_same_rights()
 
 
 def test_exactly_those_who_commit_wait_in_line() -> None:
-    noting = {f"{name}Function" for name in ("FanOut", "Index", "Archive", "Sweep")}
+    noting = {f"{name}Function" for name in ("FanOut", "Crowd", "Index", "Archive", "Sweep")}
     waiting = {function for function, action in granted_on("WaitingTable.Arn") if action == "dynamodb:BatchWriteItem"}
     assert waiting == WRITERS == {function for function, _ in granted_on("WaitingTable.Arn")} - noting
     for function in WRITERS | noting:
@@ -531,7 +532,7 @@ def test_only_those_who_keep_and_serve_targets_read_their_secrets_and_change_the
 
 @pytest.mark.parametrize(
     ("function", "sid", "keys"),
-    [(f"{name}Function", "NoteGrowth", ["grown#*"]) for name in ("FanOut", "Index", "Archive")]
+    [(f"{name}Function", "NoteGrowth", ["grown#*"]) for name in ("FanOut", "Crowd", "Index", "Archive")]
     + [("SweepFunction", "NoteGrowthAndPlaces", ["grown#*", "places"])],
 )
 def test_consumers_and_the_sweep_touch_no_request_that_waits(function: str, sid: str, keys: list[str]) -> None:

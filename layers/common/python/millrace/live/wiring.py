@@ -189,7 +189,7 @@ def call_crew() -> CallCrew:
 
     return CallCrew(
         log=core.log(),
-        state=core.state(),
+        state=core.noting_state(),
         shards=shards(),
         crew=crew(),
         clock=core.now_ms,
@@ -206,7 +206,7 @@ def serve_shard() -> ServeShard:
         broadcast=broadcast(lambda: True),
         call_crew=call_crew(),
         shards=shards(),
-        settle=SettleShards(core.state(), shards(), core.now_ms, settings.connections_per_shard()),
+        settle=SettleShards(core.noting_state(), shards(), core.now_ms, settings.connections_per_shard()),
         clock=core.now_ms,
         new_id=lambda: os.urandom(8).hex(),
     )
