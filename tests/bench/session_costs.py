@@ -12,8 +12,11 @@ from millrace.ledger.adapters.dynamodb.projections import DynamoProjections
 from millrace.ledger.domain.instants import instant
 from millrace.ledger.domain.names import Ledger, realtime_ledger
 from millrace.realtime.adapters.dynamodb import DynamoRealtime
+from millrace.realtime.adapters.time_index import DynamoTimes
 from millrace.realtime.application.fold_transcripts import STORE_AFTER, FoldTranscripts
+from millrace.realtime.application.order_in_time import OrderInTime
 from millrace.realtime.application.publish import Publish
+from millrace.realtime.application.read_session import ReadSession
 from millrace.realtime.application.replay import Replay, ReplayPage, ReplayRequest
 from millrace.realtime.ports import Watermark
 from tests.bench.events import IDENTITY
@@ -133,7 +136,9 @@ class Reader:
 
 def reader(rig: Rig, session: Ledger) -> Reader:
     heads = WatchedHeads(Clock(), tally=rig.tally)
-    return Reader(rig, session, heads, Replay(rig.log, rig.state, _realtime(rig), heads, rig.together))
+    read = ReadSession(rig.log, rig.state, heads, rig.together)
+    order = OrderInTime(read, _times(rig))
+    return Reader(rig, session, heads, Replay(read, order, _realtime(rig)))
 
 
 def stored(rig: Rig, events: Sequence[dict[str, Any]], per_publish: int) -> Ledger:
@@ -170,7 +175,7 @@ def transcripts(rig: Rig, utterances: int) -> dict[str, Counts]:
 
     def read() -> Counts:
         with rig.tally.measured() as counts:
-            folded = FoldTranscripts(reader(rig, session).replay, _projections(rig))(session)
+            folded = FoldTranscripts(reader(rig, session).replay.read, _projections(rig))(session)
         assert len(wanted & folded.transcript.keys()) == utterances
         return counts
 
@@ -203,6 +208,10 @@ def _publish(writer: Writer, events: Sequence[dict[str, Any]]) -> None:
 
 def _projections(rig: Rig) -> DynamoProjections:
     return DynamoProjections(rig.tables.client, rig.tables.state, "transcript", lambda: os.urandom(12).hex())
+
+
+def _times(rig: Rig) -> DynamoTimes:
+    return DynamoTimes(rig.tables.client, rig.tables.index, rig.together)
 
 
 def _realtime(rig: Rig) -> DynamoRealtime:
