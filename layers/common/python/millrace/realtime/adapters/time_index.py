@@ -11,7 +11,7 @@ from millrace.ledger.adapters.aws_errors import translated
 from millrace.ledger.adapters.dynamodb.batch import Item, delete_all, put_all
 from millrace.ledger.domain.names import Ledger, join_key
 from millrace.ledger.ports import Together
-from millrace.realtime.domain.time_index import BucketNote, Late, TimeHit, TimeRow
+from millrace.realtime.domain.time_index import BucketNote, LateEvents, TimeHit, TimeRow
 from millrace.realtime.domain.time_order import Place
 from millrace.realtime.ports import TimeRows
 
@@ -117,10 +117,10 @@ def _note_item(session: Ledger, note: BucketNote) -> dict[str, Any]:
 def _note(item: Item) -> BucketNote:
     widths = frozenset(int(width) for width in item["w"]["S"].split(",") if width)
     latest = next(_unpack_late(item["m"]["B"]))[0] if "m" in item else None
-    late = Late()
+    late = LateEvents()
     if "n" in item:
         (first, _), (last, _), *named = _unpack_late(item["l"]["B"])
-        late = Late(int(item["n"]["N"]), first, last, tuple(named))
+        late = LateEvents(int(item["n"]["N"]), first, last, tuple(named))
     return BucketNote(int(item["s"]["S"]), widths, latest, late)
 
 

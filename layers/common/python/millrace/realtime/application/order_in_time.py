@@ -17,7 +17,7 @@ from millrace.ledger.domain.errors import Unavailable
 from millrace.ledger.domain.names import Ledger, bucket_end, bucket_last, bucket_of
 from millrace.ledger.domain.page import Page
 from millrace.realtime.application.read_session import BATCH, ReadSession, with_sequence
-from millrace.realtime.domain.time_index import ROW_HITS, BucketNote, FirstHits, Late, TimeHit, passed_over, reach
+from millrace.realtime.domain.time_index import ROW_HITS, BucketNote, FirstHits, LateEvents, TimeHit, passed_over, reach
 from millrace.realtime.domain.time_order import PAGE_BYTES, FirstAfter, PassedBy, Place, place_of, size_of
 from millrace.realtime.ports import TimeIndex
 
@@ -63,7 +63,7 @@ class Tail:
 
 
 @dataclass(slots=True)
-class Lane:
+class RowReading:
     """How far the rows of one width were read."""
 
     width: int
@@ -193,19 +193,19 @@ class OrderInTime:
         self, session: Ledger, note: BucketNote, within: tuple[int, int], at: Place | None, limit: int
     ) -> FirstHits:
         """The first indexed events after a place, one more than the limit, from rows of each width."""
-        hits, lanes = FirstHits(at, limit + 1), [Lane(width) for width in sorted(note.widths)]
+        hits, readings = FirstHits(at, limit + 1), [RowReading(width) for width in sorted(note.widths)]
         since, rows = (at or _EARLIEST)[0], limit // ROW_HITS + 3
-        while waiting := [lane for lane in lanes if lane.may_hold(hits)]:
+        while waiting := [reading for reading in readings if reading.may_hold(hits)]:
             answers = self.read.together(
-                [partial(self.index.read, session, lane.width, since, lane.last, rows) for lane in waiting]
+                [partial(self.index.read, session, reading.width, since, reading.last, rows) for reading in waiting]
             )
-            for lane, answer in zip(waiting, answers, strict=True):
+            for reading, answer in zip(waiting, answers, strict=True):
                 for row in answer.rows:
                     for hit in row.hits:
                         if within[0] <= hit.position <= within[1]:
                             hits.add(hit)
-                    lane.last = row.last
-                lane.more = answer.more
+                    reading.last = row.last
+                reading.more = answer.more
         return hits
 
     def _late(self, session: Ledger, within: tuple[int, int], at: Place, own: int) -> int:
@@ -225,7 +225,7 @@ class OrderInTime:
                 count += passed_over(named, at, own)
         return count
 
-    def _named(self, session: Ledger, start: int, late: Late) -> Sequence[tuple[Place, int]]:
+    def _named(self, session: Ledger, start: int, late: LateEvents) -> Sequence[tuple[Place, int]]:
         """The late events of a bucket, or all that are retained of it."""
         if late.named:
             return late.hits

@@ -60,7 +60,7 @@ class TimeRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Late:
+class LateEvents:
     """Events of a bucket that came after one with a later place: how many, and between which places. If they are few,
     `hits` has the place and the position of each."""
 
@@ -81,7 +81,7 @@ class BucketNote:
     bucket: int
     widths: frozenset[int]
     latest: Place | None
-    late: Late
+    late: LateEvents
 
 
 @dataclass(slots=True)
@@ -135,11 +135,11 @@ def indexed(bucket: int, hits: Sequence[TimeHit], before: BucketNote | None) -> 
     return rows, BucketNote(bucket, widths, latest, _late(late))
 
 
-def _late(hits: Sequence[tuple[Place, int]]) -> Late:
+def _late(hits: Sequence[tuple[Place, int]]) -> LateEvents:
     if not hits:
-        return Late()
+        return LateEvents()
     places = [place for place, _ in hits]
-    return Late(len(hits), min(places), max(places), tuple(hits) if len(hits) <= LATE_HITS else ())
+    return LateEvents(len(hits), min(places), max(places), tuple(hits) if len(hits) <= LATE_HITS else ())
 
 
 def _rows(hits: Sequence[TimeHit]) -> Iterator[TimeRow]:
