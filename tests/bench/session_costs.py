@@ -14,6 +14,7 @@ from millrace.ledger.domain.names import Ledger, realtime_ledger
 from millrace.realtime.adapters.dynamodb import DynamoRealtime
 from millrace.realtime.adapters.time_index import DynamoTimes
 from millrace.realtime.application.fold_transcripts import STORE_AFTER, FoldTranscripts
+from millrace.realtime.application.index_times import IndexTimes
 from millrace.realtime.application.order_in_time import OrderInTime
 from millrace.realtime.application.publish import Publish
 from millrace.realtime.application.read_session import ReadSession
@@ -26,6 +27,7 @@ from tests.bench.sync import WatchedHeads
 from tests.bench.tally import Counts
 
 TABLES = ("claims", "log", "state")
+READ_TABLES = (*TABLES, "index")
 SESSIONS = 25
 PAGE = 500
 _SEEDS = count(900_000)
@@ -95,8 +97,8 @@ class Replayed:
             "read": how,
             "pages": self.pages,
             "events": self.events,
-            "calls per page": round(self.counts.calls_to(*TABLES) / self.pages, 2),
-            "read units per page": round(self.counts.read_units(*TABLES) / self.pages, 1),
+            "calls per page": round(self.counts.calls_to(*READ_TABLES) / self.pages, 2),
+            "read units per page": round(self.counts.read_units(*READ_TABLES) / self.pages, 1),
             "round trips per page": round(self.counts.rounds / self.pages, 2),
             "after the head, worst page": self.rounds_after_head,
         }
@@ -142,17 +144,18 @@ def reader(rig: Rig, session: Ledger) -> Reader:
 
 
 def stored(rig: Rig, events: Sequence[dict[str, Any]], per_publish: int) -> Ledger:
-    """One session's events, published so many at a time, and indexed, so that a cursor is where the head is."""
+    """One session's events, published so many at a time, with a cursor where the head is and its time index."""
     writer, session = rig.writer(), realtime_ledger(IDENTITY.tenant, events[0]["sessionId"])
     for start in range(0, len(events), per_publish):
         _publish(writer, events[start : start + per_publish])
     assert rig.index_partitions(session)
+    assert IndexTimes(rig.log, rig.state, _times(rig), lambda: True)(session)
     return session
 
 
 def replay_rows(rig: Rig) -> list[tuple[Replayed, dict[str, Any]]]:
     rows = []
-    for count_, per_publish in ((10_000, 100), (2_000, 1)):
+    for count_, per_publish in ((10_000, 100), (50_000, 100), (2_000, 1)):
         session = stored(rig, mixed(count_, next(_SEEDS), [_session(rig)]), per_publish)
         name = f"{count_:,} events, published {'one by one' if per_publish == 1 else f'{per_publish} at a time'}"
         for how, read in (

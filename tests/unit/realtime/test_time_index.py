@@ -21,6 +21,7 @@ from millrace.ledger.domain.errors import Unavailable
 from millrace.ledger.domain.instants import utc_text
 from millrace.ledger.domain.names import Ledger, bucket_end, realtime_ledger
 from millrace.ledger.domain.page import Origin, Page, Record
+from millrace.ledger.ports import Run
 from millrace.live.application.ring_full_buckets import BucketState
 from millrace.realtime.adapters.memory import MemoryTimes
 from millrace.realtime.application import order_in_time
@@ -31,6 +32,7 @@ from millrace.realtime.application.rebuild_times import RebuildTimes
 from millrace.realtime.domain import time_index
 from millrace.realtime.domain.time_index import FirstHits, TimeHit, reach, width_of
 from millrace.realtime.domain.time_order import Place, place_of
+from millrace.realtime.ports import TimeRows
 
 SESSION = realtime_ledger("t", "s1")
 SECOND = 1_000_000_000
@@ -217,12 +219,17 @@ def test_the_cost_of_a_page_follows_the_page(monkeypatch: pytest.MonkeyPatch) ->
     hub.indexer()(SESSION)
     read, rows = list[int](), list[int]()
     log_read, times_read = hub.log.read, hub.times.read
-    monkeypatch.setattr(
-        MemoryLog, "read", lambda _self, *a, **k: (found := log_read(*a, **k), read.append(len(found.pages)))[0]
-    )
-    monkeypatch.setattr(
-        MemoryTimes, "read", lambda _self, *a: (found := times_read(*a), rows.append(len(found.rows)))[0]
-    )
+
+    def reading(_log: MemoryLog, *asked: Any, **how: Any) -> Run:
+        read.append(len((found := log_read(*asked, **how)).pages))
+        return found
+
+    def looking(_times: MemoryTimes, *asked: Any) -> TimeRows:
+        rows.append(len((found := times_read(*asked)).rows))
+        return found
+
+    monkeypatch.setattr(MemoryLog, "read", reading)
+    monkeypatch.setattr(MemoryTimes, "read", looking)
     page = hub.page((4_000 * SECOND, "z"), 10)
     assert [event["ts"] for event in page.events] == [utc_text((4_001 + n) * SECOND) for n in range(10)]
     assert sum(read) < 10, "pages of the log, of eight events each"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from millrace.ledger.domain.names import Ledger
-from millrace.realtime.domain.time_index import BucketNote, TimeHit, TimeRow
+from millrace.realtime.domain.time_index import BucketNote, TimeRow
 
 
 class Counters(Protocol):
@@ -59,9 +59,9 @@ class TimeIndex(Protocol):
     def write(self, session: Ledger, rows: Sequence[TimeRow], note: BucketNote) -> None:
         """Store the rows and, when every one is durable, the note. The same once more changes nothing."""
 
-    def read(self, session: Ledger, width: int, since: int, after: TimeHit | None, limit: int) -> TimeRows:
-        """Up to `limit` rows of a width whose last instant is `since` or later, strongly consistent; those after the
-        row that ends with the hit `after`, if it is given."""
+    def read(self, session: Ledger, width: int, since: int, after: TimeRow | None, limit: int) -> TimeRows:
+        """Up to `limit` rows of a width whose last instant is `since` or later, strongly consistent; those after this
+        row, if it is given."""
 
     def forget(self, session: Ledger, rows: Sequence[TimeRow]) -> None:
         """Remove rows. Idempotent."""

@@ -9,7 +9,7 @@ from typing import Any
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.ports import Claimed, Marks, State
 from millrace.operators.ports import ClaimScan, Key, Scanned, StoredClaim
-from millrace.realtime.domain.time_index import BucketNote, TimeHit, TimeRow
+from millrace.realtime.domain.time_index import BucketNote, TimeRow
 from millrace.realtime.ports import TimeIndex, TimeRows
 from millrace.streams.ports import RestorableRows, VersionedRow
 from millrace.sync.ports import IndexRow, IndexRows, PartitionIndex
@@ -62,7 +62,7 @@ class DryTimes:
     def write(self, session: Ledger, rows: Sequence[TimeRow], note: BucketNote) -> None:
         pass
 
-    def read(self, session: Ledger, width: int, since: int, after: TimeHit | None, limit: int) -> TimeRows:
+    def read(self, session: Ledger, width: int, since: int, after: TimeRow | None, limit: int) -> TimeRows:
         return self.index.read(session, width, since, after, limit)
 
     def forget(self, session: Ledger, rows: Sequence[TimeRow]) -> None:

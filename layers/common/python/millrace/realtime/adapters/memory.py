@@ -9,7 +9,7 @@ from threading import Lock
 
 from millrace.ledger.adapters.memory import MemoryState
 from millrace.ledger.domain.names import Ledger, join_key
-from millrace.realtime.domain.time_index import BucketNote, TimeHit, TimeRow
+from millrace.realtime.domain.time_index import BucketNote, TimeRow
 from millrace.realtime.ports import TimeRows, Watermark
 
 
@@ -78,11 +78,11 @@ class MemoryTimes:
                 self.rows.setdefault((session.name, row.width), {})[_row_key(row)] = row
             self.noted.setdefault(session.name, {})[note.bucket] = note
 
-    def read(self, session: Ledger, width: int, since: int, after: TimeHit | None, limit: int) -> TimeRows:
+    def read(self, session: Ledger, width: int, since: int, after: TimeRow | None, limit: int) -> TimeRows:
         with self.lock:
             rows = self.rows.get((session.name, width), {})
-            start = (since, 0) if after is None else (after.place[0], after.position + 1)
-            found = [rows[key] for key in sorted(rows) if key[:2] >= start]
+            start = (since, 0, 0) if after is None else _row_key(after)
+            found = [rows[key] for key in sorted(rows) if key > start]
         return TimeRows(found[:limit], more=len(found) > limit)
 
     def forget(self, session: Ledger, rows: Sequence[TimeRow]) -> None:

@@ -33,7 +33,9 @@ class DynamoTimes:
     together: Together
 
     def note(self, session: Ledger) -> BucketNote | None:
-        items = self._query(_notes_key(session), "s >= :from", {":from": {"S": ""}}, ScanIndexForward=False, Limit=1)
+        items = self._query(
+            _notes_key(session), "s >= :from", {":from": {"S": _bucket(0)}}, ScanIndexForward=False, Limit=1
+        )
         return _note(items["Items"][0]) if items["Items"] else None
 
     def notes(self, session: Ledger, bucket: int) -> Iterable[BucketNote]:
@@ -50,8 +52,8 @@ class DynamoTimes:
         put_all(self.client, self.table, items, self.together)
         put_all(self.client, self.table, [_note_item(session, note)], self.together)
 
-    def read(self, session: Ledger, width: int, since: int, after: TimeHit | None, limit: int) -> TimeRows:
-        start = _instant(since) if after is None else _ends_with(after) + "~"
+    def read(self, session: Ledger, width: int, since: int, after: TimeRow | None, limit: int) -> TimeRows:
+        start = _instant(since) if after is None else _sort_key(after) + "~"
         answer = self._query(_rows_key(session, width), "s >= :from", {":from": {"S": start}}, Limit=limit)
         rows = [TimeRow(list(_unpack(item["h"]["B"]))) for item in answer["Items"]]
         return TimeRows(rows, more="LastEvaluatedKey" in answer)
@@ -83,12 +85,12 @@ def _key(session: Ledger, row: TimeRow) -> dict[str, Any]:
     was written, it reaches further back, so nothing that is retained is overwritten."""
     return {
         "p": {"S": _rows_key(session, row.width)},
-        "s": {"S": f"{_ends_with(row.last)}.{len(row.hits):04d}"},
+        "s": {"S": _sort_key(row)},
     }
 
 
-def _ends_with(hit: TimeHit) -> str:
-    return f"{_instant(hit.place[0])}.{hit.position:016d}"
+def _sort_key(row: TimeRow) -> str:
+    return f"{_instant(row.last.place[0])}.{row.last.position:016d}.{len(row.hits):04d}"
 
 
 def _instant(nanoseconds: int) -> str:

@@ -17,7 +17,16 @@ from millrace.ledger.domain.errors import Unavailable
 from millrace.ledger.domain.names import Ledger, bucket_end, bucket_last, bucket_of
 from millrace.ledger.domain.page import Page
 from millrace.realtime.application.read_session import BATCH, ReadSession, with_sequence
-from millrace.realtime.domain.time_index import ROW_HITS, BucketNote, FirstHits, LateEvents, TimeHit, passed_over, reach
+from millrace.realtime.domain.time_index import (
+    ROW_HITS,
+    BucketNote,
+    FirstHits,
+    LateEvents,
+    TimeHit,
+    TimeRow,
+    passed_over,
+    reach,
+)
 from millrace.realtime.domain.time_order import PAGE_BYTES, FirstAfter, PassedBy, Place, place_of, size_of
 from millrace.realtime.ports import TimeIndex
 
@@ -67,14 +76,14 @@ class RowReading:
     """How far the rows of one width were read."""
 
     width: int
-    last: TimeHit | None = None
+    last: TimeRow | None = None
     more: bool = True
 
     def may_hold(self, hits: FirstHits) -> bool:
         """Whether a row that was not read may have one of the first hits."""
         if not self.more or self.last is None or not hits.full:
             return self.more
-        return hits.kept[-1].place[0] >= self.last.place[0] - reach(self.width)
+        return hits.kept[-1].place[0] >= self.last.last.place[0] - reach(self.width)
 
 
 @dataclass(slots=True)
@@ -155,15 +164,12 @@ class OrderInTime:
         while True:
             use = hits.kept[: page.left]
             more = len(hits.kept) > len(use)
-            horizon = use[-1].place if more and use else None
             candidates = sorted(
                 [(hit.place, hit) for hit in use]
                 + [(place_of(event), event) for event in tail.first.events if place is None or place_of(event) > place],
                 key=lambda one: one[0],
             )
-            known = [
-                one for one in candidates if (horizon is None or one[0] <= horizon) and (ends is None or one[0] < ends)
-            ]
+            known = [one for one in candidates if ends is None or one[0] < ends]
             planned = known[: page.room_for(known)]
             fetched = self._fetch(session, [one for _, one in planned if isinstance(one, TimeHit)])
             for _, one in planned:
@@ -204,7 +210,7 @@ class OrderInTime:
                     for hit in row.hits:
                         if within[0] <= hit.position <= within[1]:
                             hits.add(hit)
-                    reading.last = row.last
+                    reading.last = row
                 reading.more = answer.more
         return hits
 
