@@ -24,6 +24,7 @@ from millrace.lake import wiring as lake_wiring
 from millrace.lake.domain.archive import read_lines
 from millrace.ledger import wiring as core
 from millrace.ledger.adapters.doorbell import rung_for
+from millrace.ledger.domain import names
 from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.names import Ledger, stream_ledger
 from millrace.ledger.domain.page import Draft
@@ -178,6 +179,18 @@ def test_the_stream_rings_the_index_which_then_follows_the_log() -> None:
     assert invoke("index", sample("index")) == {"batchItemFailures": []}
     marks = core.state().marks(Ledger.to_read("sync#default#demo"))
     assert marks.cursors == {"fan_out": 1, "index": 1}
+
+
+def test_a_ring_for_a_session_extends_its_time_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names, "BUCKET", 1)
+    publish, ring = sample("publish"), sample("index")
+    assert invoke("publish", publish)["statusCode"] == 200
+    session = json.loads(publish["body"])["sessionId"]
+    ring["Records"][0]["body"] = json.dumps(f"realtime#default#{session}")
+    assert invoke("index", ring) == {"batchItemFailures": []}
+    note = realtime_wiring.time_index().note(Ledger.to_read(f"realtime#default#{session}"))
+    assert note is not None
+    assert note.bucket == 0
 
 
 def archived() -> list[dict[str, Any]]:
@@ -349,7 +362,8 @@ def test_a_crowd_is_left_to_workers_who_serve_a_shard_each(monkeypatch: pytest.M
     assert wire.sent == {}
     asked = sample("crowd")
     assert ("crowd", asked) in functions.started, "tests/events/crowd.json is what fan_out asks for"
-    assert len(functions.started) == 2
+    assert {tuple(payload) for _, payload in functions.started} == {("shares",)}
+    assert sorted(payload["shares"][0]["shard"] for _, payload in functions.started) == list(range(8))
     invoke("crowd", asked)
     assert core.state().marks(ledger).cursors == {}
     for _, payload in functions.started:
@@ -618,13 +632,13 @@ def test_emissions_are_counted_as_metrics(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_every_sample_is_used() -> None:
-    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_handlers*.py"))
+    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
     used = set(tests.split('sample("')[1:])
     names = {text.split('"')[0] for text in used}
     assert {path.stem for path in (ROOT / "tests/events").glob("*.json")} <= names
 
 
 def test_every_function_is_called_on_an_event_as_aws_sends_it() -> None:
-    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_handlers*.py"))
+    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
     called = set(re.findall(r'(?:invoke|answer)\(\s*"(\w+)"', tests))
     assert {app.parent.name for app in (ROOT / "functions").glob("*/app.py")} <= called
