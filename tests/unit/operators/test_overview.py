@@ -127,8 +127,8 @@ def test_a_stage_that_is_late_is_named_in_plain_words_with_a_command_that_helps(
     shown = hub.overview()(operator())
     behind = {"worst_lag_seconds": 90.0, "lag_events": 1, "ledgers_behind": 1}
     assert shown["stages"]["fan_out"] == {"events_read": 3, "gaps": 0, **behind}
-    well = {"worst_lag_seconds": 0.0, "lag_events": 0, "ledgers_behind": 0}
-    assert shown["stages"]["archive"] == {"events_read": 4, "gaps": 0, **well}
+    up_to_date = {"worst_lag_seconds": 0.0, "lag_events": 0, "ledgers_behind": 0}
+    assert shown["stages"]["archive"] == {"events_read": 4, "gaps": 0, **up_to_date}
     assert words(shown) == [("warning", "fan_out is 90 s behind in sync demo.", "make logs")]
     hub.now += 600_000
     assert words(hub.overview()(operator()))[0] == ("error", "fan_out is 690 s behind in sync demo.", "make logs")
