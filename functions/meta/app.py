@@ -8,7 +8,7 @@ from pathlib import Path
 
 from millrace.ledger.domain.errors import NotFound
 from millrace.runtime.http import Request, Response, endpoint
-from millrace.runtime.settings import socket_url
+from millrace.runtime.settings import websocket_url
 from millrace.version import VERSION
 
 HERE = Path(__file__).parent
@@ -16,8 +16,7 @@ HERE = Path(__file__).parent
 
 def health() -> Response:
     """And where the WebSocket is: a client is told one address, and finds the other one here."""
-    websocket = socket_url().replace("http", "ws", 1)
-    return Response(json.dumps({"status": "ok", "version": VERSION, "websocket_url": websocket}))
+    return Response(json.dumps({"status": "ok", "version": VERSION, "websocket_url": websocket_url()}))
 
 
 def openapi() -> Response:

@@ -24,7 +24,8 @@ from millrace.ledger.adapters.wire.credentials import (
     function_credentials,
 )
 from millrace.ledger.adapters.wire.dynamodb import LeanDynamoDB
-from millrace.ledger.adapters.wire.endpoints import endpoint_url, is_known, suffix
+from millrace.ledger.adapters.wire.endpoints import endpoint_url, is_known
+from millrace.ledger.adapters.wire.regions import suffix
 from millrace.ledger.adapters.wire.failures import AwsUnanswered
 from millrace.runtime import clients
 
