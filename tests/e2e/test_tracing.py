@@ -58,5 +58,5 @@ def test_the_call_of_an_event_is_passed_on_to_listeners_and_targets(stack: Hub) 
             time.sleep(0.05)
         assert sorted(posted.headers.get("traceparent", "") for posted in hook.posts) == sorted(calls)
         assert not any(b"traceparent" in posted.body for posted in hook.posts)
-    shown = stack.http.get("/v1/ledgers/sync/traced/event", params={"position": 1}, headers=headers)
+    shown = stack.http.get("/v1/ledgers/sync/traced/event", params={"id": "e1"}, headers=headers)
     assert shown.json()["event"]["by"] == {"client_id": "C1", "traceparent": calls[0]}, shown.text
