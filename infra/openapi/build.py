@@ -22,6 +22,8 @@ from infra.openapi import (
     models,
     overview,
     overview_models,
+    profiles,
+    profiles_models,
     realtime,
     realtime_models,
     retention,
@@ -52,6 +54,7 @@ MODELS = (
     *ledgers_models.MODELS,
     *overview_models.MODELS,
     *tables_models.MODELS,
+    *profiles_models.MODELS,
 )
 DESCRIPTION = """\
 A serverless event hub. Events are committed **exactly once** into an ordered, gapless ledger and read back from any \
@@ -97,6 +100,7 @@ def document() -> dict[str, Any]:
             **ledgers.paths(),
             **overview.paths(),
             **tables.paths(),
+            **profiles.paths(),
             "/health": {"get": _open("health", "Whether the hub answers", JSON, ref("Health"))},
             "/openapi.json": {"get": _open("openapi", "This document", JSON, {"type": "object"})},
             "/docs": {"get": _open("docs", "This document as a page", "text/html", {"type": "string"})},
