@@ -221,6 +221,7 @@ OPEN: Mapping[str, int] = {
     "GET /health": 200,
     "GET /openapi.json": 200,
     "GET /docs": 200,
+    "GET /docs/{file}": 404,
     "GET /console": 200,
     "GET /console/{file}": 404,
     "OPTIONS /{proxy+}": 204,
