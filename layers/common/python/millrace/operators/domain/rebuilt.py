@@ -56,7 +56,6 @@ UNKNOWN = (
     Unknown(
         "profiles of projects",
         "Projects take what the deployment says. Set their profiles again (`PUT /v1/projects/…/profile`).",
-        "sync",
     ),
     Unknown(
         "fan-out cursors", "A connection that stayed open through the loss may be sent events of the last day again."
