@@ -93,8 +93,8 @@ class Converse:
         handler = self.answers.by_type.get(message["type"])
         if handler is None:
             raise BadRequest(f"No such message type; known: {', '.join(self.answers.by_type)}.", field="type")
-        if message["type"] == "submit_events":
-            handler = partial(self.answers.on_submit, trace=traceparent(message.get(HEADER)))
+        if message["type"] == "submit_events" and (trace := traceparent(message.get(HEADER))):
+            handler = partial(self.answers.on_submit, trace=trace)
         return handler(connection, message["payload"], message.get("msg_id"))
 
     def _tell(self, connection_id: str, parsed: Mapping[str, Any], error: MillraceError) -> None:
