@@ -10,6 +10,7 @@ import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -94,6 +95,7 @@ def deployment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             monkeypatch.setenv(name, "us-east-1")
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             monkeypatch.setenv(name, "test")
+        monkeypatch.setattr(boto3, "DEFAULT_SESSION", session())
         monkeypatch.setenv("WIRE", "boto3")  # the only one that moto stands in for
         tables = create_tables(client_for(None))
         for name in ("claims", "log", "state", "index", "connections", "diagnostics", "waiting"):
@@ -114,6 +116,12 @@ def deployment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setattr(bearer, "tokens", Trusting)
         yield
         forget_wiring()
+
+
+@cache
+def session() -> boto3.Session:
+    """One for all deployments: moto forgets the default one each time, and a new one reads AWS's descriptions again."""
+    return boto3.Session()
 
 
 class Trusting:
