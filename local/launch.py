@@ -1,4 +1,4 @@
-"""The emulator's own process: MiniStack with seven of its habits changed. Started by `local.emulator` only.
+"""The emulator's own process: MiniStack with eight of its habits changed. Started by `local.emulator` only.
 
 With `--keep HOME` it goes on with the data that is kept there, and saves its own.
 """
@@ -22,6 +22,7 @@ from ministack.services import lambda_svc
 
 from local.gateways import pass_bytes_on, unpack_as_rest_apis_do
 from local.keep import keep
+from local.sources import read_side_by_side
 
 # After every call the emulator waits 50 ms for log lines that may still come. Ours have arrived by then: a call
 # takes 8 ms instead of 58 ms with these, and a late line is kept and shown with the next call.
@@ -125,6 +126,7 @@ if __name__ == "__main__":
     contain_failures()
     unpack_layers_once()
     bound_readers_of_queues()
+    read_side_by_side()
     pass_bytes_on()
     unpack_as_rest_apis_do()
     threading.Thread(target=end_with_parent, daemon=True).start()
