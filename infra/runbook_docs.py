@@ -27,7 +27,7 @@ NIGHT: Mapping[str, Sequence[AlarmKind]] = {
         table.READ_THROTTLES,
         table.WAITS,
     ),
-    "late": (table.LAG, table.QUEUE_LAG, table.FAILED),
+    "late": (table.LAG, table.QUEUE_LAG, table.CALL_LAG, table.FAILED),
     "repair": (table.SILENCE, table.DEAD_LETTERS),
     "cause": (table.ERRORS, table.THROTTLES),
 }
