@@ -28,6 +28,9 @@ from local.sources import read_side_by_side
 # takes 8 ms instead of 58 ms with these, and a late line is kept and shown with the next call.
 FIRST_LINE_SECONDS = 0.001
 IDLE_SECONDS = 0.001
+SWITCH_SECONDS = 0.0005
+"""How long a thread keeps the others waiting. One thread of many answers all calls of AWS: with Python's own 5 ms, an
+answer that meets a busy thread waits longer than it takes."""
 READERS = max(8, 4 * (os.cpu_count() or 1))
 """Of one queue, at the same time."""
 
@@ -129,6 +132,7 @@ if __name__ == "__main__":
     read_side_by_side()
     pass_bytes_on()
     unpack_as_rest_apis_do()
+    sys.setswitchinterval(SWITCH_SECONDS)
     threading.Thread(target=end_with_parent, daemon=True).start()
     try:
         main()

@@ -11,6 +11,7 @@ from tests.chaos.delays import Probes, delays, send_probes
 from tests.chaos.doors import DOORS
 from tests.chaos.evidence import Delivered, Evidence, Size, TargetSeen, View, p99
 from tests.chaos.faults import KILLED, PAUSED, kills_of, paused_seconds
+from tests.chaos.live import Follower
 from tests.chaos.plan import FLOODER, MEASURED, Plan
 from tests.chaos.poison import Poisoner
 from tests.chaos.readers import Poller, polling, views
@@ -67,7 +68,13 @@ def _settle(world: World, log: Log, pollers: list[Poller], quiet: float) -> dict
         "pollers": lambda: all(len(one.seen) >= stream[one.tenant.name] for one in pollers),
         "archive": lambda: world.storage.is_archived(log),
     }
-    return wait_for_all(quiet, quiet + world.plan.patience_seconds, conditions)
+    readers: list[Follower | Poller] = [*world.followers, *pollers]
+    return wait_for_all(
+        quiet,
+        world.plan.patience_seconds,
+        conditions,
+        lambda: [*(len(desk.posts) for desk in world.desks), *(len(reader.seen) for reader in readers)],
+    )
 
 
 def _evidence(world: World, log: Log, pollers: list[Poller], probes: Probes, delivered_after: float) -> Evidence:

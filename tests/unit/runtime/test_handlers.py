@@ -24,6 +24,7 @@ from millrace.lake import wiring as lake_wiring
 from millrace.lake.domain.archive import read_lines
 from millrace.ledger import wiring as core
 from millrace.ledger.adapters.doorbell import rung_for
+from millrace.ledger.adapters.memory import in_turn
 from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.names import Ledger, stream_ledger
 from millrace.ledger.domain.page import Draft
@@ -112,6 +113,7 @@ def deployment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setenv("DELIVER_QUEUE_URL", sqs.create_queue(QueueName="DELIVER")["QueueUrl"])
         monkeypatch.setenv("SLOW_QUEUE_URL", sqs.create_queue(QueueName="SLOW")["QueueUrl"])
         monkeypatch.setattr(bearer, "tokens", Trusting)
+        monkeypatch.setattr(live_wiring, "side_by_side", lambda: in_turn)  # moto loses what threads write at once
         yield
         forget_wiring()
 
