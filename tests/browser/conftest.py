@@ -100,7 +100,7 @@ def stranger(browser: Browser, hub: Hub) -> Iterator[Console]:
         assert console.errors == []
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def tab(browser: Browser, hub: Hub) -> Iterator[Console]:
     with ExitStack() as cleanup:
         console = opened(browser, hub, cleanup)

@@ -351,7 +351,8 @@ def test_a_crowd_is_left_to_workers_who_serve_a_shard_each(monkeypatch: pytest.M
     assert wire.sent == {}
     asked = sample("crowd")
     assert ("crowd", asked) in functions.started, "tests/events/crowd.json is what fan_out asks for"
-    assert len(functions.started) == 2
+    assert {tuple(payload) for _, payload in functions.started} == {("shares",)}
+    assert sorted(payload["shares"][0]["shard"] for _, payload in functions.started) == list(range(8))
     invoke("crowd", asked)
     assert core.state().marks(ledger).cursors == {}
     for _, payload in functions.started:
@@ -620,13 +621,13 @@ def test_emissions_are_counted_as_metrics(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_every_sample_is_used() -> None:
-    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_handlers*.py"))
+    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
     used = set(tests.split('sample("')[1:])
     names = {text.split('"')[0] for text in used}
     assert {path.stem for path in (ROOT / "tests/events").glob("*.json")} <= names
 
 
 def test_every_function_is_called_on_an_event_as_aws_sends_it() -> None:
-    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_handlers*.py"))
+    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
     called = set(re.findall(r'(?:invoke|answer)\(\s*"(\w+)"', tests))
     assert {app.parent.name for app in (ROOT / "functions").glob("*/app.py")} <= called
