@@ -45,6 +45,7 @@ def run(hub: Hub, plan: Plan) -> Outcome:
         probes = send_probes(world)
         for delay in delays(world, probes):
             say(f"{delay.name} p99 {p99(delay.alone):.2f} s alone, {p99(delay.flooded):.2f} s in the flood")
+        say(f"storage itself took {probes.calls.slowdown:.1f} times as long in the flood")
         with polling([world.tenants[MEASURED]]) as pollers:
             say("storm")
             storm(world)
@@ -97,6 +98,7 @@ def _evidence(world: World, log: Log, pollers: list[Poller], probes: Probes, del
         delivered_after=delivered_after,
         bound=plan.bound_seconds,
         delays=delays(world, probes),
+        calls=probes.calls,
         ratio=plan.ratio,
         sizes=_sizes(world),
     )
