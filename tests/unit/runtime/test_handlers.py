@@ -25,6 +25,7 @@ from millrace.lake.domain.archive import read_lines
 from millrace.ledger import wiring as core
 from millrace.ledger.adapters.doorbell import rung_for
 from millrace.ledger.adapters.memory import in_turn
+from millrace.ledger.domain import names
 from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.names import Ledger, stream_ledger
 from millrace.ledger.domain.page import Draft
@@ -180,6 +181,18 @@ def test_the_stream_rings_the_index_which_then_follows_the_log() -> None:
     assert invoke("index", sample("index")) == {"batchItemFailures": []}
     marks = core.state().marks(Ledger.to_read("sync#default#demo"))
     assert marks.cursors == {"fan_out": 1, "index": 1}
+
+
+def test_a_ring_for_a_session_extends_its_time_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names, "BUCKET", 1)
+    publish, ring = sample("publish"), sample("index")
+    assert invoke("publish", publish)["statusCode"] == 200
+    session = json.loads(publish["body"])["sessionId"]
+    ring["Records"][0]["body"] = json.dumps(f"realtime#default#{session}")
+    assert invoke("index", ring) == {"batchItemFailures": []}
+    note = realtime_wiring.time_index().note(Ledger.to_read(f"realtime#default#{session}"))
+    assert note is not None
+    assert note.bucket == 0
 
 
 def archived() -> list[dict[str, Any]]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from millrace.live.application.continue_snapshot import ContinueSnapshot
     from millrace.live.application.converse import Converse
     from millrace.live.application.fan_out import FanOut
+    from millrace.live.application.ring_full_buckets import BucketState
     from millrace.live.application.send_snapshot import SendSnapshot
     from millrace.live.application.serve_shard import ServeShard
     from millrace.live.application.take_place import TakePlace
@@ -156,7 +157,7 @@ def broadcast(may_go_on: Callable[[], bool]) -> Broadcast:
 
     return Broadcast(
         core.log(),
-        core.noting_state(),
+        followed_state(),
         subscriptions(),
         connections(),
         wire(),
@@ -167,6 +168,14 @@ def broadcast(may_go_on: Callable[[], bool]) -> Broadcast:
         may_go_on,
         call_crew=call_crew(),
     )
+
+
+@cache
+def followed_state() -> BucketState:
+    """State, as those use it who move the fan-out's cursor."""
+    from millrace.live.application.ring_full_buckets import BucketState
+
+    return BucketState(core.noting_state(), core.doorbell())
 
 
 @cache
@@ -190,7 +199,7 @@ def call_crew() -> CallCrew:
 
     return CallCrew(
         log=core.log(),
-        state=core.noting_state(),
+        state=followed_state(),
         shards=shards(),
         crew=crew(),
         clock=core.now_ms,
@@ -207,7 +216,7 @@ def serve_shard() -> ServeShard:
         broadcast=broadcast(lambda: True),
         call_crew=call_crew(),
         shards=shards(),
-        settle=SettleShards(core.noting_state(), shards(), core.now_ms, settings.connections_per_shard()),
+        settle=SettleShards(followed_state(), shards(), core.now_ms, settings.connections_per_shard()),
         clock=core.now_ms,
         new_id=lambda: os.urandom(8).hex(),
     )
