@@ -357,7 +357,10 @@ def converse(hub: Hub, fate: Fate) -> Converse:
 
     me = Identity("me", "t", frozenset({"demo"}), ("*",), frozenset({"producer", "consumer"}), "t", 10**15)
     places = TakePlace(Mortal(MemoryPlaces(hub.connections, hub.subscriptions), fate), 10, 10)
-    submit, sync = Submit(hub.commit(fate), hub.clock, {}), Sync(log, state, index, Heads(hub.clock), in_turn)
+    submit, sync = (
+        Submit(hub.commit(fate), hub.clock, lambda *_: "open"),
+        Sync(log, state, index, Heads(hub.clock), in_turn),
+    )
     subscribe = Subscribe(
         SendSnapshot(log, state, subscriptions, MemoryHandovers(), in_turn, hub.clock), Heads(hub.clock)
     )

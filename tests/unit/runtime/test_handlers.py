@@ -258,6 +258,26 @@ def test_retention_is_set_and_read() -> None:
     assert json.loads(invoke("retention", sample("retention_plan"))["body"])["scope"] == told["scope"]
 
 
+def test_a_profile_that_an_operator_sets_decides_what_a_project_takes() -> None:
+    """S3"""
+    (taken,) = json.loads(invoke("submit", sample("submit"))["body"])["results"]
+    told = json.loads(invoke("retention", changed(sample("profile_set"), {"profile": "canonical"}))["body"])
+    assert told == {"project": "demo", "profile": "canonical", "set_by": "operator"}
+    assert json.loads(invoke("retention", sample("profile_read"))["body"]) == told
+    (listed,) = json.loads(invoke("retention", sample("profile_list"))["body"])["profiles"]
+    assert listed == told
+    sync_wiring.submit.cache_clear()  # as another instance, which remembers nothing
+    (refused,) = json.loads(invoke("submit", sample("submit"))["body"])["results"]
+    assert (taken["status"], refused["status"], refused["errors"][0]["field"]) == (
+        "committed",
+        "rejected",
+        "event.type",
+    )
+    audited = json.loads(invoke("diagnostics", sample("audit"))["body"])["events"]
+    told_of = [(one["action"], one["outcome"], one["project"]) for one in audited if one["action"] == "profile_set"]
+    assert told_of == [("profile_set", "begun", "demo"), ("profile_set", "done", "demo")]
+
+
 def test_ledgers_and_events_are_shown_to_operators() -> None:
     invoke("catalog", sample("catalog"))
     (shown,) = json.loads(invoke("operate", sample("ledger_list"))["body"])["ledgers"]
