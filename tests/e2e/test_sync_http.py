@@ -133,7 +133,8 @@ def wait_for_index(stack: Hub, project: str, position: int, meanwhile: Callable[
 def test_health_openapi_and_docs_need_no_token(stack: Hub) -> None:
     assert stack.http.get("/health").json()["status"] == "ok"
     assert stack.http.get("/openapi.json").json()["openapi"] == "3.1.0"
-    assert "Commit events" in stack.http.get("/docs").text
+    assert "docs/reference.js" in stack.http.get("/docs").text
+    assert "SwaggerUIBundle" in stack.http.get("/docs/swagger-ui-bundle.min.js").text
 
 
 def test_an_unknown_route_is_a_clear_404(stack: Hub) -> None:

@@ -26,11 +26,10 @@ from millrace.ledger.domain.instants import instant, utc_text
 from millrace.ledger.domain.names import Ledger, realtime_ledger
 from millrace.ledger.domain.ranges import Ranges
 from millrace.ledger.ports import Projection
-from millrace.realtime.adapters.memory import MemoryRealtime
-from millrace.realtime.application import fold_transcripts, replay
+from millrace.realtime.application import fold_transcripts, read_session
 from millrace.realtime.application.fold_transcripts import Folded, FoldTranscripts
 from millrace.realtime.application.publish import Publish
-from millrace.realtime.application.replay import Replay
+from millrace.realtime.application.read_session import ReadSession
 from millrace.realtime.domain.transcript import lines, materialise
 from millrace.realtime.domain.verdict import Valid
 from tests.simulation.scheduler import Killed, Scheduler
@@ -41,8 +40,8 @@ ME = Identity("me", "t", frozenset(), ("*",), frozenset({"producer", "consumer",
 
 def shrink() -> None:
     ledger_module.BUCKET = 5
-    replay.BATCH = 3
-    replay.MAX_READ_BYTES = 400
+    read_session.BATCH = 3
+    read_session.MAX_READ_BYTES = 400
     fold_transcripts.STORE_AFTER = 2
 
 
@@ -131,7 +130,7 @@ class TranscriptWorld:
     def _fold(self) -> FoldTranscripts:
         process = self._process()
         log, state = FaultyLog(process, self.tables.log), FaultyState(process, self.tables.state)
-        read = Replay(log, state, MemoryRealtime(self.tables.state), Heads(self.scheduler.now), process.together)
+        read = ReadSession(log, state, Heads(self.scheduler.now), process.together)
         return FoldTranscripts(read, FaultyProjections(process, self.projections))
 
     def _reader(self) -> None:
@@ -153,7 +152,7 @@ class TranscriptWorld:
             session = realtime_ledger("t", self.rng.choice(self.sessions))
             fold, through = self._fold(), self.rng.randint(1, 12)
             self._caught_up(session)
-            prune = PruneRanges(fold.replay.log, fold.replay.state, lambda: self.rng.random() < 0.9, fold.keep)
+            prune = PruneRanges(fold.session.log, fold.session.state, lambda: self.rng.random() < 0.9, fold.keep)
             with suppress(*Unlucky, Killed, Contention):
                 self.done["pruned"] += prune(session.name, Ranges(((1, through),))).removed
 

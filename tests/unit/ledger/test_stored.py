@@ -21,5 +21,5 @@ def test_what_a_newer_release_adds_is_left_out() -> None:
 
 @pytest.mark.parametrize("stored", [[], ["failures"], "failures", None, 7])
 def test_what_is_no_object_is_not_read_as_one_without_fields(stored: Any) -> None:
-    with pytest.raises(TypeError, match="Kept is stored as an object"):
+    with pytest.raises(TypeError, match="A Kept is stored by its fields"):
         known(Kept, stored)

@@ -25,6 +25,8 @@ from millrace.lake import wiring as lake_wiring
 from millrace.lake.domain.archive import read_lines
 from millrace.ledger import wiring as core
 from millrace.ledger.adapters.doorbell import rung_for
+from millrace.ledger.adapters.memory import in_turn
+from millrace.ledger.domain import names
 from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.names import Ledger, stream_ledger
 from millrace.ledger.domain.page import Draft
@@ -114,6 +116,7 @@ def deployment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setenv("DELIVER_QUEUE_URL", sqs.create_queue(QueueName="DELIVER")["QueueUrl"])
         monkeypatch.setenv("SLOW_QUEUE_URL", sqs.create_queue(QueueName="SLOW")["QueueUrl"])
         monkeypatch.setattr(bearer, "tokens", Trusting)
+        monkeypatch.setattr(live_wiring, "side_by_side", lambda: in_turn)  # moto loses what threads write at once
         yield
         forget_wiring()
 
@@ -188,6 +191,18 @@ def test_the_stream_rings_the_index_which_then_follows_the_log() -> None:
     assert marks.cursors == {"fan_out": 1, "index": 1}
 
 
+def test_a_ring_for_a_session_extends_its_time_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names, "BUCKET", 1)
+    publish, ring = sample("publish"), sample("index")
+    assert invoke("publish", publish)["statusCode"] == 200
+    session = json.loads(publish["body"])["sessionId"]
+    ring["Records"][0]["body"] = json.dumps(f"realtime#default#{session}")
+    assert invoke("index", ring) == {"batchItemFailures": []}
+    note = realtime_wiring.time_index().note(Ledger.to_read(f"realtime#default#{session}"))
+    assert note is not None
+    assert note.bucket == 0
+
+
 def archived() -> list[dict[str, Any]]:
     names = [listed.name for listed in lake_wiring.objects().list("ledger/")]
     found = [lake_wiring.objects().get(name) for name in names]
@@ -249,6 +264,26 @@ def test_retention_is_set_and_read() -> None:
     (rule,) = json.loads(invoke("retention", sample("retention_list"))["body"])["policies"]
     assert (rule["contract"], rule["max_age_days"]) == (told["contract"], 90)
     assert json.loads(invoke("retention", sample("retention_plan"))["body"])["scope"] == told["scope"]
+
+
+def test_a_profile_that_an_operator_sets_decides_what_a_project_takes() -> None:
+    """S3"""
+    (taken,) = json.loads(invoke("submit", sample("submit"))["body"])["results"]
+    told = json.loads(invoke("retention", changed(sample("profile_set"), {"profile": "canonical"}))["body"])
+    assert told == {"project": "demo", "profile": "canonical", "set_by": "operator"}
+    assert json.loads(invoke("retention", sample("profile_read"))["body"]) == told
+    (listed,) = json.loads(invoke("retention", sample("profile_list"))["body"])["profiles"]
+    assert listed == told
+    sync_wiring.submit.cache_clear()  # as another instance, which remembers nothing
+    (refused,) = json.loads(invoke("submit", sample("submit"))["body"])["results"]
+    assert (taken["status"], refused["status"], refused["errors"][0]["field"]) == (
+        "committed",
+        "rejected",
+        "event.type",
+    )
+    audited = json.loads(invoke("diagnostics", sample("audit"))["body"])["events"]
+    told_of = [(one["action"], one["outcome"], one["project"]) for one in audited if one["action"] == "profile_set"]
+    assert told_of == [("profile_set", "begun", "demo"), ("profile_set", "done", "demo")]
 
 
 def test_ledgers_and_events_are_shown_to_operators() -> None:

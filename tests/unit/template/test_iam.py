@@ -110,6 +110,7 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     "ReplayFunction": {
         "ReplayLogs.Arn": WRITE_LOGS,
         "LogTable.Arn": dynamodb("Query"),
+        "IndexTable.Arn": dynamodb("Query"),
         "StateTable.Arn": dynamodb("Query", "GetItem", "PutItem", "UpdateItem", "DeleteItem"),
         "TokenSecret.Id": READ_SECRET,
     },
@@ -214,6 +215,7 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "POST @connections": TALK,
         "DELETE @connections": TALK,
         "CrowdDeadLetters.Arn": SEND,
+        "IndexQueue.Arn": SEND,
         "function crowd": CALL,
     },
     "ArchiveFunction": {
@@ -232,7 +234,7 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "LogTable.Arn": dynamodb("Query"),
         "WaitingTable.Arn": dynamodb("UpdateItem"),
         "StateTable.Arn": dynamodb("Query", "UpdateItem"),
-        "IndexTable.Arn": dynamodb("BatchWriteItem"),
+        "IndexTable.Arn": dynamodb("BatchWriteItem", "Query"),
     },
     "DeliverFunction": {
         "DeliverLogs.Arn": WRITE_LOGS,
@@ -423,6 +425,7 @@ def job_rights(job: str) -> Mapping[str, set[str]]:
     [
         ("Archive", "Reserve", "archive#*"),
         ("Retention", "KeepRules", "retention#*"),
+        ("Retention", "KeepProfiles", "profiles#*"),
         ("Replay", "ReplaceTranscripts", "transcript#*"),
         ("Poll", "ReplaceStatus", "status#*"),
         ("Retain", "KeepTranscripts", "transcript#*"),

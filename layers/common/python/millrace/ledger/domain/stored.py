@@ -7,8 +7,9 @@ from dataclasses import fields
 from typing import Any
 
 
-def known(cls: type[Any], stored: Any) -> dict[str, Any]:
-    """Of what is stored, the fields that the dataclass has. What is no object at all is a row that nobody can read."""
+def known(cls: type[Any], stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Of what is stored, the fields that the dataclass has. Raises `TypeError` if it has no fields at all: an older
+    release wrote fewer, and none wrote anything else."""
     if not isinstance(stored, Mapping):
-        raise TypeError(f"{cls.__name__} is stored as an object, not as {type(stored).__name__}")
+        raise TypeError(f"A {cls.__name__} is stored by its fields.")
     return {field.name: stored[field.name] for field in fields(cls) if field.name in stored}
