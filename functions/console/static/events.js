@@ -4,9 +4,10 @@ import { at, curl, get } from "./api.js";
 import { fill, foreign, h, link } from "./dom.js";
 import { bytes, duration, number } from "./format.js";
 import { json } from "./json.js";
+import { poll } from "./poll.js";
 import { liveTail } from "./tail.js";
 import { retryOne } from "./levers.js";
-import { button, choice, copy, empty, failed, field, heading, panel, rowBelow, show, table, tag, when } from "./ui.js";
+import { button, choice, copy, empty, failed, field, heading, load, panel, rowBelow, show, table, tag, when } from "./ui.js";
 
 const CONTRACTS = ["sync", "realtime", "streams", "catalog", "delivery"];
 const PAGE = 50;
@@ -79,13 +80,14 @@ function browse(content, contract, scope, { query, signal }) {
   const tail = liveTail({ contract, scope, filters, signal, rows: eventRows });
   fill(content, heading(foreign(scope), tag(contract), h("a", { href: link("events", { contract }) }, "All ledgers")), facts, tools(filters, go, tail), tail.place, place);
   tail.onChange((isOn) => (place.hidden = isOn));
-  show(facts, async () => summary(await get(at`/v1/ledgers/${contract}/${scope}`, {}, signal)));
+  const held = contract === "sync" ? get(at`/v1/projects/${scope}/profile`, {}, signal).catch(() => null) : null;
+  poll(() => load(facts, async () => summary(await get(at`/v1/ledgers/${contract}/${scope}`, {}, signal), await held)), { every: 10_000, signal });
   const id = query.get("id");
   show(place, () => (id ? one(contract, scope, id, signal) : page(contract, scope, query, filters, go, signal, tail)));
 }
 
-const summary = (ledger) => h("p", { class: "summary" },
-  "head ", h("b", {}, number(ledger.head)), " · floor ", h("b", {}, number(ledger.floor)), " · ", h("b", {}, number(ledger.events)), " events · fan-out ", lag(ledger.stages.fan_out),
+const summary = (ledger, held) => h("p", { class: "summary" },
+  "head ", h("b", {}, number(ledger.head)), " · floor ", h("b", {}, number(ledger.floor)), " · ", h("b", {}, number(ledger.events)), " events", held ? [" · profile ", h("b", {}, held.profile)] : null, " · fan-out ", lag(ledger.stages.fan_out),
   ledger.stages.index ? [" index ", lag(ledger.stages.index)] : null, " archive ", lag(ledger.stages.archive), " targets ", targetsOf(ledger));
 
 function tools(filters, go, tail) {

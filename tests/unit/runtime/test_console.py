@@ -104,6 +104,8 @@ BY_COMMAND = {
     "DELETE /v1/targets/{}": "what is deleted cannot be had back; to stop a target, it is paused",
     "GET /v1/retention/{}/{}": "the list of policies has it",
     "PUT /v1/retention/{}/{}": "what may go is decided with care, and kept beside the deployment",
+    "GET /v1/profiles": "the profile of a project is shown with its events",
+    "PUT /v1/projects/{}/profile": "it decides what clients may send, and is kept beside the deployment",
     "PUT /v1/registry": "it is a file that is kept under version control",
     "POST /v1/runtimes/{}/diagnostics/grants": "it is asked for where its values are read",
     "GET /v1/runtimes/{}/diagnostics/{}": "raw sensitive values are not for a screen",
