@@ -179,6 +179,7 @@ def test_the_copied_command_asks_for_what_is_on_the_screen_and_holds_no_token(st
 def test_a_ledger_is_browsed_by_position_time_and_type(console: Console) -> None:
     page = console.page
     console.go("events/sync/shop")
+    expect(page.locator(".ledger-facts")).to_contain_text("252 events · profile open")
     rows = table(page, "Events").locator("tbody tr:not(.below)")
     expect(rows).to_have_count(50)
     newest = int(rows.first.locator("td").first.inner_text())
