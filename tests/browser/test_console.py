@@ -208,10 +208,14 @@ def test_an_event_arrives_live_and_a_pause_holds_it_back(console: Console) -> No
     traffic.submit(console.hub, traffic.order(9001), project="demo")
     expect(tailed).to_have_count(1)
     expect(tailed.first).to_contain_text("order-9001-paid")
+    tailed.first.get_by_role("button").focus()
+    traffic.submit(console.hub, traffic.order(9003), project="demo")
+    expect(tailed).to_have_count(2)
+    expect(tailed.last.get_by_role("button")).to_be_focused()
     page.get_by_role("button", name="Pause").click()
     traffic.submit(console.hub, traffic.order(9002), project="demo")
     expect(page.get_by_role("button", name="Resume (1 waiting)")).to_be_visible()
-    expect(tailed).to_have_count(1)
+    expect(tailed).to_have_count(2)
     page.get_by_role("button", name="Resume").click()
     expect(tailed.first).to_contain_text("order-9002-paid")
     assert console.serious_violations() == []
@@ -587,6 +591,10 @@ def test_a_console_that_nobody_touches_asks_seldom_and_then_not_at_all(stranger:
     assert 0 < idle <= 10
     assert 0 < idler <= 11
     assert asleep == 0, "after a quarter of an hour"
+    expect(page.locator(".asleep")).to_contain_text("Nobody touched this page for a while")
+    with page.expect_request("**/v1/delivery/status"):
+        page.keyboard.press("Shift")
+    expect(page.locator(".asleep")).to_be_hidden()
 
 
 def seen(request: Request) -> str:

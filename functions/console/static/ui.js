@@ -122,10 +122,8 @@ function refresh(place, content) {
   if (last && last.first === place.firstChild && last.copy.isEqualNode(fresh)) return;
   if (last && marking(place)) return;
   const copy = fresh.cloneNode(true);
-  const restore = standing(place);
-  place.replaceChildren(...fresh.childNodes);
+  steady(place, () => place.replaceChildren(...fresh.childNodes));
   drawn.set(place, { copy, first: place.firstChild });
-  restore();
 }
 
 function marking(place) {
@@ -133,17 +131,17 @@ function marking(place) {
   return marked && !marked.isCollapsed && place.contains(marked.anchorNode);
 }
 
-function standing(place) {
+// Changes what is drawn; focus and scrolling stay where they are, if what they were at is there again.
+export function steady(place, change) {
   const focused = place.contains(document.activeElement) ? document.activeElement : null;
   const name = focused && nameOf(focused);
   const scrolled = [...place.querySelectorAll(".scroll")].map((one) => [nameOf(one), one.scrollLeft]);
-  return () => {
-    for (const one of place.querySelectorAll(".scroll")) {
-      const found = scrolled.find(([named]) => named === nameOf(one));
-      if (found) [, one.scrollLeft] = found;
-    }
-    if (focused) [...place.querySelectorAll(focused.localName)].find((one) => nameOf(one) === name)?.focus({ preventScroll: true });
-  };
+  change();
+  for (const one of place.querySelectorAll(".scroll")) {
+    const found = scrolled.find(([named]) => named === nameOf(one));
+    if (found) [, one.scrollLeft] = found;
+  }
+  if (focused) [...place.querySelectorAll(focused.localName)].find((one) => nameOf(one) === name)?.focus({ preventScroll: true });
 }
 
 const nameOf = (one) => `${one.getAttribute("aria-label")} ${one.getAttribute("href")} ${one.textContent.length < 100 ? one.textContent : ""}`;
