@@ -671,3 +671,22 @@ def test_large_values_are_drawn_in_parts_and_the_page_stays_quick(console: Conso
         "new Promise((done) => { const t = performance.now(); setTimeout(() => done(performance.now() - t)) })"
     )
     assert blocked < 1000
+
+
+PAINTED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now()))))"
+
+
+def test_a_value_of_a_megabyte_is_drawn_when_it_is_asked_for(stranger: Console) -> None:
+    page = stranger.page
+    stranger.enter(stranger.hub.token(**traffic.EVERYTHING))
+    whole = {"position": 1, "id": "huge", "committed_ms": 1, "type": "huge", "partitions": [], "bytes": 1_000_000}
+    told = {**whole, "by": {}, "pruned": False, "content": {"text": "\u202e<b>" + "y" * 1_000_000}}
+    page.route("**/event?id=huge", lambda route: route.fulfill(json={"event": told, "deliveries": []}))
+    stranger.go("events/sync/demo?id=huge")
+    expect(page.locator(".json")).to_contain_text("<b>yyy")
+    assert page.evaluate("document.querySelector('main').textContent.length") < 10_000
+    begun = page.evaluate(PAINTED)
+    page.get_by_role("button", name="show all 1,000,004 characters").click()
+    assert page.evaluate(PAINTED) - begun < 5_000
+    assert page.evaluate("document.querySelector('.json').textContent.length") > 1_000_000
+    assert page.evaluate("document.documentElement.scrollWidth") <= WIDE["width"]
