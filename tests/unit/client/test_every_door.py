@@ -28,6 +28,8 @@ PAGES = {"openapi", "docs", "docsFile", "console", "consoleFile"}
 """Looked at in a browser; `millrace console` opens it."""
 JOURNAL = {"ingestBatch"}
 """Reached by capture and drain: `LocalJournal`, `millrace capture` and `millrace sync now`, with tests of their own."""
+LONGEST_WAIT = 1.3
+"""Seconds between the tries of a command."""
 MESSAGE = {"eventId": "e", "ts": "t", "sessionId": "s"}
 
 
@@ -217,13 +219,38 @@ def test_the_client_of_a_runtime_calls_it(operation: str) -> None:
     assert is_at(operation, asked.value.place), asked.value.place
 
 
-@pytest.mark.parametrize("operation", COMMANDS)
-def test_a_command_calls_it(operation: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the files that the commands name."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MILLRACE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("MILLRACE_TOKEN", "T")
     Path("lines.jsonl").write_text("{}\n")
     Path("registry.json").write_text("{}")
+    return tmp_path
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("operation", COMMANDS)
+def test_where_nobody_listens_a_command_says_so_soon(operation: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Within two seconds, of which Python takes its part."""
+    waited = []
+
+    async def nap(seconds: float) -> None:
+        waited.append(seconds)
+
+    def refuse(_: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("Connection refused")
+
+    world = World(httpx.MockTransport(refuse), waited.append, nap=nap)
+    assert cli.main([*shlex.split(COMMANDS[operation]), "--url", URL], world) == 3
+    assert f"Cannot reach {URL}" in capsys.readouterr().err
+    assert sum(waited) < LONGEST_WAIT
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("operation", COMMANDS)
+def test_a_command_calls_it(operation: str) -> None:
     places = []
 
     def answer(request: httpx.Request) -> httpx.Response:

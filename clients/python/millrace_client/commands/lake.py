@@ -16,7 +16,7 @@ from millrace_client.commands.output import err, out, print_fields, print_json, 
 from millrace_client.errors import Usage
 from millrace_client.sync.http import Json
 
-Id = Annotated[str, typer.Argument(help="The id that `lake quarantine` shows.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="The id that `lake quarantine` shows.")]
 Reason = Annotated[str | None, typer.Option(help="Only what was set aside for this reason.")]
 
 
