@@ -8,7 +8,5 @@ from typing import Any
 
 
 def known(cls: type[Any], stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Of what is stored, the fields that the dataclass has. `TypeError` for what is no object."""
-    if not isinstance(stored, Mapping):
-        raise TypeError("not an object")
+    """Of what is stored, the fields that the dataclass has."""
     return {field.name: stored[field.name] for field in fields(cls) if field.name in stored}
