@@ -40,7 +40,7 @@ PACKAGES = (
 SCRIPT = """
 const { DynamoDBClient } = require('@aws-sdk/client-dynamodb');
 const { DynamoDBSingleTableEventStorageAdapter: Adapter } = require('@castore/event-storage-adapter-dynamodb');
-const { endpoint, table, aggregate, events, warm } = JSON.parse(process.argv[2]);
+const { endpoint, table, aggregate, events, warm } = JSON.parse(require('fs').readFileSync(0));
 const credentials = { accessKeyId: 'test', secretAccessKey: 'test' };
 const dynamoDBClient = new DynamoDBClient({ endpoint, region: 'us-east-1', credentials });
 const adapter = new Adapter({ tableName: table, dynamoDBClient });
@@ -119,7 +119,8 @@ def _castore(folder: Path, endpoint: str, number: int) -> dict[str, float]:
     asked = {"endpoint": endpoint, "table": table, "aggregate": uuid4().hex, "warm": WARM}
     payloads = [item["event"] for item in _events(number)]
     told = subprocess.run(
-        ["node", "push.cjs", json.dumps(asked | {"events": payloads})],
+        ["node", "push.cjs"],
+        input=json.dumps(asked | {"events": payloads}),
         cwd=folder,
         check=True,
         capture_output=True,
