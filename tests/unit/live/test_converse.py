@@ -56,7 +56,7 @@ class Hub:
         return Commit(self.claims, self.log, self.state, heads, in_turn, self.clock, nonce, lambda attempt: None)
 
     def converse(self) -> Converse:
-        submit = Submit(self.commit(), self.clock, {})
+        submit = Submit(self.commit(), self.clock, lambda *_: "open")
         sync = Sync(self.log, self.state, self.index, Heads(self.clock), in_turn)
         subscribe = Subscribe(
             SendSnapshot(self.log, self.state, self.subscriptions, MemoryHandovers(), in_turn, self.clock),

@@ -10,6 +10,7 @@ import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,6 +25,7 @@ from millrace.lake import wiring as lake_wiring
 from millrace.lake.domain.archive import read_lines
 from millrace.ledger import wiring as core
 from millrace.ledger.adapters.doorbell import rung_for
+from millrace.ledger.adapters.memory import in_turn
 from millrace.ledger.domain import names
 from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.names import Ledger, stream_ledger
@@ -95,6 +97,7 @@ def deployment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             monkeypatch.setenv(name, "us-east-1")
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             monkeypatch.setenv(name, "test")
+        monkeypatch.setattr(boto3, "DEFAULT_SESSION", session())
         monkeypatch.setenv("WIRE", "boto3")  # the only one that moto stands in for
         tables = create_tables(client_for(None))
         for name in ("claims", "log", "state", "index", "connections", "diagnostics", "waiting"):
@@ -113,8 +116,15 @@ def deployment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setenv("DELIVER_QUEUE_URL", sqs.create_queue(QueueName="DELIVER")["QueueUrl"])
         monkeypatch.setenv("SLOW_QUEUE_URL", sqs.create_queue(QueueName="SLOW")["QueueUrl"])
         monkeypatch.setattr(bearer, "tokens", Trusting)
+        monkeypatch.setattr(live_wiring, "side_by_side", lambda: in_turn)  # moto loses what threads write at once
         yield
         forget_wiring()
+
+
+@cache
+def session() -> boto3.Session:
+    """One for all deployments: moto forgets the default one each time, and a new one reads AWS's descriptions again."""
+    return boto3.Session()
 
 
 class Trusting:
@@ -254,6 +264,26 @@ def test_retention_is_set_and_read() -> None:
     (rule,) = json.loads(invoke("retention", sample("retention_list"))["body"])["policies"]
     assert (rule["contract"], rule["max_age_days"]) == (told["contract"], 90)
     assert json.loads(invoke("retention", sample("retention_plan"))["body"])["scope"] == told["scope"]
+
+
+def test_a_profile_that_an_operator_sets_decides_what_a_project_takes() -> None:
+    """S3"""
+    (taken,) = json.loads(invoke("submit", sample("submit"))["body"])["results"]
+    told = json.loads(invoke("retention", changed(sample("profile_set"), {"profile": "canonical"}))["body"])
+    assert told == {"project": "demo", "profile": "canonical", "set_by": "operator"}
+    assert json.loads(invoke("retention", sample("profile_read"))["body"]) == told
+    (listed,) = json.loads(invoke("retention", sample("profile_list"))["body"])["profiles"]
+    assert listed == told
+    sync_wiring.submit.cache_clear()  # as another instance, which remembers nothing
+    (refused,) = json.loads(invoke("submit", sample("submit"))["body"])["results"]
+    assert (taken["status"], refused["status"], refused["errors"][0]["field"]) == (
+        "committed",
+        "rejected",
+        "event.type",
+    )
+    audited = json.loads(invoke("diagnostics", sample("audit"))["body"])["events"]
+    told_of = [(one["action"], one["outcome"], one["project"]) for one in audited if one["action"] == "profile_set"]
+    assert told_of == [("profile_set", "begun", "demo"), ("profile_set", "done", "demo")]
 
 
 def test_ledgers_and_events_are_shown_to_operators() -> None:

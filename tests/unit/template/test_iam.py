@@ -425,6 +425,7 @@ def job_rights(job: str) -> Mapping[str, set[str]]:
     [
         ("Archive", "Reserve", "archive#*"),
         ("Retention", "KeepRules", "retention#*"),
+        ("Retention", "KeepProfiles", "profiles#*"),
         ("Replay", "ReplaceTranscripts", "transcript#*"),
         ("Poll", "ReplaceStatus", "status#*"),
         ("Retain", "KeepTranscripts", "transcript#*"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
@@ -24,8 +24,8 @@ OTHER_PROJECT = Refusal(FORBIDDEN, [{"field": "project", "message": "is not the 
 class Submit:
     commit: Commit
     clock: Callable[[], int]
-    profiles: Mapping[str, str]
-    """`tenant/project` → profile; a project that is not named is open."""
+    profile_of: Callable[[str, str], str]
+    """The profile of a tenant's project."""
 
     def __call__(
         self, identity: Identity, project: str, body: Any, connection: str = "", *, stop_at_rejection: bool = False
@@ -35,7 +35,7 @@ class Submit:
         identity.require_project(project)
         identity.may_name(project=project)
         items = check_request(body)
-        profile = self.profiles.get(f"{identity.tenant}/{project}", "open")
+        profile = self.profile_of(identity.tenant, project)
         checked = [
             check_item(item, identity, profile) if item.get("project") in (None, project) else OTHER_PROJECT
             for item in items
