@@ -172,6 +172,11 @@ def test_health_says_where_the_websocket_is(monkeypatch: pytest.MonkeyPatch) -> 
     assert told() == "wss://def456.execute-api.us-east-1.amazonaws.com/live"
     monkeypatch.setenv("AWS_REGION", "cn-north-1")
     assert told() == "wss://def456.execute-api.cn-north-1.amazonaws.com.cn/live"
+    monkeypatch.setenv("AWS_REGION", "eusc-de-east-1")
+    assert told() == "wss://def456.execute-api.eusc-de-east-1.amazonaws.eu/live"
+    monkeypatch.setenv("SOCKET_DOMAIN", "live.example.com")
+    assert told() == "wss://live.example.com"
+    monkeypatch.setenv("SOCKET_DOMAIN", "")
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:4566")
     assert told() == "ws://127.0.0.1:4566/_aws/execute-api/def456/live"
 
