@@ -143,7 +143,7 @@ def _ours(endpoint: str, number: int) -> dict[str, float]:
         lambda: os.urandom(12),
         pause,
     )
-    submit = Submit(commit, clock, {})
+    submit = Submit(commit, clock, lambda *_: "open")
     events = _events(number)
     for event in events[:WARM]:
         submit(IDENTITY, "demo", {"events": [event]})
