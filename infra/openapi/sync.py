@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from infra.limits import TEXTS
-from infra.openapi.parts import JSON, PROBLEMS, content, operation, parameter, problems, ref, response
+from infra.openapi.parts import JSON, PROBLEMS, TRACE, content, operation, parameter, problems, ref, response
 from millrace.ledger.domain.naming import MAX_NAME_BYTES
 
 PROJECT = parameter("project", "path", {"type": "string", "minLength": 1, "maxLength": MAX_NAME_BYTES})
@@ -28,6 +28,7 @@ def paths() -> dict[str, Any]:
                 "SubmitRequest",
                 "SubmitAnswer",
                 {"events": [ITEM]},
+                TRACE,
             )
         },
         "/v1/projects/{project}/sync": {
@@ -44,8 +45,10 @@ def paths() -> dict[str, Any]:
     }
 
 
-def _operation(name: str, summary: str, description: str, request: str, answer: str, example: Any) -> dict[str, Any]:
+def _operation(
+    name: str, summary: str, description: str, request: str, answer: str, example: Any, *more: dict[str, Any]
+) -> dict[str, Any]:
     responses = {"200": response("Done.", ref(answer)), **problems(*PROBLEMS)}
     body = content(JSON, ref(request))
     body[JSON]["example"] = example
-    return operation("sync", name, summary, description, responses, parameters=[PROJECT], body=body)
+    return operation("sync", name, summary, description, responses, parameters=[PROJECT, *more], body=body)

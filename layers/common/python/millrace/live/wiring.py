@@ -14,6 +14,7 @@ from millrace.sync import wiring as sync_wiring
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from millrace.ledger.adapters.threads import Threads
     from millrace.ledger.domain.access import Identity
     from millrace.live.adapters.crew import LambdaCrew
     from millrace.live.adapters.deadlines import SqsDeadlines
@@ -232,4 +233,14 @@ def fan_out(may_go_on: Callable[[], bool], wake_targets: DeliveryWakes) -> FanOu
         broadcast=broadcast(may_go_on),
         may_go_on=may_go_on,
         clock=core.now_ms,
+        together=side_by_side(),
     )
+
+
+@cache
+def side_by_side() -> Threads:
+    """For ledgers; each may still use the threads for single calls."""
+    from millrace.ledger.adapters.threads import Threads
+    from millrace.live.domain.turns import SIDE_BY_SIDE
+
+    return Threads(SIDE_BY_SIDE, "side-by-side")
