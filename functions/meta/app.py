@@ -9,7 +9,7 @@ from pathlib import Path
 
 from millrace.ledger.domain.errors import NotFound
 from millrace.runtime.http import Request, Response, endpoint
-from millrace.runtime.settings import socket_url
+from millrace.runtime.settings import websocket_url
 from millrace.runtime.static import StaticFile, page_headers, read_folder, serve, swagger_ui
 from millrace.version import VERSION
 
@@ -20,8 +20,7 @@ PAGE = page_headers(without=("require-trusted-types-for", "trusted-types"), img_
 
 def health(_: Request) -> Response:
     """And where the WebSocket is: a client is told one address, and finds the other one here."""
-    websocket = socket_url().replace("http", "ws", 1)
-    return Response(json.dumps({"status": "ok", "version": VERSION, "websocket_url": websocket}))
+    return Response(json.dumps({"status": "ok", "version": VERSION, "websocket_url": websocket_url()}))
 
 
 def openapi(_: Request) -> Response:

@@ -5,10 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from infra.limits import TEXTS
-from infra.openapi.parts import JSON, PROBLEMS, content, operation, parameter, problems, ref, response
+from infra.openapi.parts import JSON, PROBLEMS, TRACE, content, operation, parameter, problems, ref, response
 from millrace.ledger.domain.naming import MAX_NAME_BYTES
 
 PROJECT = parameter("project", "path", {"type": "string", "minLength": 1, "maxLength": MAX_NAME_BYTES})
+
+ITEM = {
+    "id": "order-17-paid",
+    "partitions": ["orders"],
+    "event": {"type": "order.paid", "payload": {"order": 17}},
+}
 
 
 def paths() -> dict[str, Any]:
@@ -21,6 +27,8 @@ def paths() -> dict[str, Any]:
                 "first result; with other content it is rejected.",
                 "SubmitRequest",
                 "SubmitAnswer",
+                {"events": [ITEM]},
+                TRACE,
             )
         },
         "/v1/projects/{project}/sync": {
@@ -31,12 +39,16 @@ def paths() -> dict[str, Any]:
                 f"fixed for the cycle. A page holds at most `limit` events and {TEXTS['http-page']}.",
                 "SyncRequest",
                 "SyncAnswer",
+                {"partitions": ["orders"], "since_committed_id": 0},
             )
         },
     }
 
 
-def _operation(name: str, summary: str, description: str, request: str, answer: str) -> dict[str, Any]:
+def _operation(
+    name: str, summary: str, description: str, request: str, answer: str, example: Any, *more: dict[str, Any]
+) -> dict[str, Any]:
     responses = {"200": response("Done.", ref(answer)), **problems(*PROBLEMS)}
     body = content(JSON, ref(request))
-    return operation("sync", name, summary, description, responses, parameters=[PROJECT], body=body)
+    body[JSON]["example"] = example
+    return operation("sync", name, summary, description, responses, parameters=[PROJECT, *more], body=body)

@@ -10,6 +10,7 @@ import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -96,6 +97,7 @@ def deployment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             monkeypatch.setenv(name, "us-east-1")
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             monkeypatch.setenv(name, "test")
+        monkeypatch.setattr(boto3, "DEFAULT_SESSION", session())
         monkeypatch.setenv("WIRE", "boto3")  # the only one that moto stands in for
         tables = create_tables(client_for(None))
         for name in ("claims", "log", "state", "index", "connections", "diagnostics", "waiting"):
@@ -117,6 +119,12 @@ def deployment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setattr(live_wiring, "side_by_side", lambda: in_turn)  # moto loses what threads write at once
         yield
         forget_wiring()
+
+
+@cache
+def session() -> boto3.Session:
+    """One for all deployments: moto forgets the default one each time, and a new one reads AWS's descriptions again."""
+    return boto3.Session()
 
 
 class Trusting:
@@ -164,6 +172,11 @@ def test_health_says_where_the_websocket_is(monkeypatch: pytest.MonkeyPatch) -> 
     assert told() == "wss://def456.execute-api.us-east-1.amazonaws.com/live"
     monkeypatch.setenv("AWS_REGION", "cn-north-1")
     assert told() == "wss://def456.execute-api.cn-north-1.amazonaws.com.cn/live"
+    monkeypatch.setenv("AWS_REGION", "eusc-de-east-1")
+    assert told() == "wss://def456.execute-api.eusc-de-east-1.amazonaws.eu/live"
+    monkeypatch.setenv("SOCKET_DOMAIN", "live.example.com")
+    assert told() == "wss://live.example.com"
+    monkeypatch.setenv("SOCKET_DOMAIN", "")
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:4566")
     assert told() == "ws://127.0.0.1:4566/_aws/execute-api/def456/live"
 

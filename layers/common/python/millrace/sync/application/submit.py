@@ -28,7 +28,14 @@ class Submit:
     """The profile of a tenant's project."""
 
     def __call__(
-        self, identity: Identity, project: str, body: Any, connection: str = "", *, stop_at_rejection: bool = False
+        self,
+        identity: Identity,
+        project: str,
+        body: Any,
+        connection: str = "",
+        trace: str = "",
+        *,
+        stop_at_rejection: bool = False,
     ) -> list[dict[str, Any]]:
         """One result per item. With `stop_at_rejection` whatever follows a rejected item is not processed."""
         identity.require(PRODUCER)
@@ -42,7 +49,7 @@ class Submit:
         ]
         tried = list(takewhile(_is_draft, checked)) if stop_at_rejection else checked
         drafts = [result for result in tried if isinstance(result, Draft)]
-        origin = Origin(identity.client_id, connection)
+        origin = Origin(identity.client_id, connection, trace)
         ledger = Ledger.of("sync", identity.tenant, project)
         outcomes = iter(self.commit(ledger, drafts, origin, stop_at_conflict=stop_at_rejection))
         results = [
