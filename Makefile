@@ -132,7 +132,7 @@ soak: $(READY) ## run the simulator on many seeds (SEEDS=2000; ARGS='--first N')
 	@$(BIN)/python -m tests.simulation.soak --seeds $(SEEDS) $(ARGS)
 	@$(BIN)/python -m tests.simulation.archiving --seeds $(SEEDS)
 	@if [ -n "$(FULL)" ]; then $(FULL_SIZE) $(BIN)/pytest -q -k "$(LARGE)" tests/e2e; \
-		$(FULL_SIZE) $(BIN)/pytest -q tests/jobs tests/unit/delivery/test_histories.py tests/unit/client/test_kill.py; \
+		$(FULL_SIZE) $(BIN)/pytest -q tests/jobs tests/contract/lake/test_open_tables_kills.py tests/unit/delivery/test_histories.py tests/unit/client/test_kill.py; \
 		$(CHAOS); fi
 
 CHAOS = $(BIN)/python -m tests.chaos --events $(EVENTS) --kills $(KILLS) --pause-seconds $(PAUSE) --seconds $(STORM)
