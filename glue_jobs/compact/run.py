@@ -161,7 +161,7 @@ class Compact:
         return after, events.rows
 
     def _published(self, before: Edition, first: DataFrame, candidates: int, segments: Segments) -> DataFrame | None:
-        """Which of these keys an earlier run published. Of the narrow index the ledgers' drawers are read; no table is."""
+        """Which of these keys an earlier run published. Of the narrow index the drawers of their ledgers are read."""
         keys = first.select("key")
         files = tuple(file for segment in before.segments(KEYS) for file in segment.files)
         if not files:
