@@ -15,7 +15,7 @@ from millrace.lake.domain import catalog
 from millrace.ledger.domain import naming, strict_json
 from millrace.live.domain import messages
 from millrace.realtime.application import publish
-from millrace.realtime.application import replay as sorted_replay
+from millrace.realtime.domain import time_order
 from millrace.realtime.doors import requests as replay
 from millrace.runtime import http
 from millrace.runtime import requests as doors
@@ -61,7 +61,7 @@ SIZES: Mapping[str, int] = {
     "id": submit.MAX_ID_BYTES,
     "partition": submit.MAX_PARTITION_BYTES,
     "name": naming.MAX_NAME_BYTES,
-    "replay-page": sorted_replay.PAGE_BYTES,
+    "replay-page": time_order.PAGE_BYTES,
 }
 COUNTS: Mapping[str, int] = {
     "batch": submit.MAX_BATCH,

@@ -27,8 +27,8 @@ NIGHT: Mapping[str, Sequence[AlarmKind]] = {
         table.READ_THROTTLES,
         table.WAITS,
     ),
-    "late": (table.LAG, table.QUEUE_LAG, table.FAILED),
-    "repair": (table.SILENCE, table.DEAD_LETTERS),
+    "late": (table.LAG, table.QUEUE_LAG, table.CALL_LAG, table.FAILED),
+    "repair": (table.SILENCE, table.DEAD_LETTERS, table.UNREADABLE),
     "cause": (table.ERRORS, table.THROTTLES),
 }
 """The kinds of alarms in the order of a bad night: what is lost, who is refused, what is late, what repairs it, why."""

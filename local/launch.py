@@ -1,4 +1,4 @@
-"""The emulator's own process: MiniStack with seven of its habits changed. Started by `local.emulator` only.
+"""The emulator's own process: MiniStack with eight of its habits changed. Started by `local.emulator` only.
 
 With `--keep HOME` it goes on with the data that is kept there, and saves its own.
 """
@@ -22,11 +22,15 @@ from ministack.services import lambda_svc
 
 from local.gateways import pass_bytes_on, unpack_as_rest_apis_do
 from local.keep import keep
+from local.sources import read_side_by_side
 
 # After every call the emulator waits 50 ms for log lines that may still come. Ours have arrived by then: a call
 # takes 8 ms instead of 58 ms with these, and a late line is kept and shown with the next call.
 FIRST_LINE_SECONDS = 0.001
 IDLE_SECONDS = 0.001
+SWITCH_SECONDS = 0.0005
+"""How long a thread keeps the others waiting. One thread of many answers all calls of AWS: with Python's own 5 ms, an
+answer that meets a busy thread waits longer than it takes."""
 READERS = max(8, 4 * (os.cpu_count() or 1))
 """Of one queue, at the same time."""
 
@@ -125,8 +129,10 @@ if __name__ == "__main__":
     contain_failures()
     unpack_layers_once()
     bound_readers_of_queues()
+    read_side_by_side()
     pass_bytes_on()
     unpack_as_rest_apis_do()
+    sys.setswitchinterval(SWITCH_SECONDS)
     threading.Thread(target=end_with_parent, daemon=True).start()
     try:
         main()

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from millrace.runtime.http import Request, Response, endpoint
-from millrace.runtime.settings import socket_url
+from millrace.runtime.settings import websocket_url
 from millrace.runtime.snapstart import before_snapshot
 from millrace.runtime.static import StaticFile, page_headers, read_folder, serve
 
@@ -29,6 +29,6 @@ before_snapshot(files)
 
 @endpoint
 def handler(request: Request) -> Response:
-    socket = urlsplit(socket_url().replace("http", "ws", 1))
+    socket = urlsplit(websocket_url())
     headers = page_headers(connect_src=f"{socket.scheme}://{socket.netloc}")
     return serve(files(), ROUTES[request.route](request), request, headers)

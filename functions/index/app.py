@@ -1,4 +1,4 @@
-"""The index queue: bring each ledger's partition index up to its head."""
+"""The index queue: bring each ledger's index up to its head, by partitions or, of sessions, by time."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, pro
 
 from millrace.ledger import wiring as core
 from millrace.ledger.adapters.doorbell import rung_for
+from millrace.ledger.domain.names import TIMED
+from millrace.realtime import wiring as realtime_wiring
 from millrace.runtime import observe
 from millrace.sync import wiring
 
@@ -20,10 +22,9 @@ def handler(event: Mapping[str, Any], context: Any) -> Any:
     def may_go_on() -> bool:
         return bool(context.get_remaining_time_in_millis() > RESERVE_MS)
 
-    index = wiring.index_partitions(may_go_on)
-
     def one(record: Mapping[str, Any]) -> None:
         ledger = rung_for(record["body"])
+        index = (realtime_wiring.index_times if ledger.contract in TIMED else wiring.index_partitions)(may_go_on)
         done = index(ledger)
         if not done and not may_go_on():
             core.doorbell().ring([ledger])

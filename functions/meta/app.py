@@ -1,37 +1,42 @@
-"""GET /health, /openapi.json, /docs; preflights; and a clear answer to every other path."""
+"""GET /health, /openapi.json, /docs and its files; preflights; and a clear answer to every other path."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 from millrace.ledger.domain.errors import NotFound
 from millrace.runtime.http import Request, Response, endpoint
-from millrace.runtime.settings import socket_url
+from millrace.runtime.settings import websocket_url
+from millrace.runtime.static import StaticFile, page_headers, read_folder, serve, swagger_ui
 from millrace.version import VERSION
 
 HERE = Path(__file__).parent
+PAGE = page_headers(without=("require-trusted-types-for", "trusted-types"), img_src="data:")
+"""Swagger UI has pictures in its style sheet, and sanitizes markup by itself."""
 
 
-def health() -> Response:
+def health(_: Request) -> Response:
     """And where the WebSocket is: a client is told one address, and finds the other one here."""
-    websocket = socket_url().replace("http", "ws", 1)
-    return Response(json.dumps({"status": "ok", "version": VERSION, "websocket_url": websocket}))
+    return Response(json.dumps({"status": "ok", "version": VERSION, "websocket_url": websocket_url()}))
 
 
-def openapi() -> Response:
+def openapi(_: Request) -> Response:
     return Response((HERE / "openapi.json").read_text())
 
 
-def docs() -> Response:
-    return Response((HERE / "docs.html").read_text(), content_type="text/html; charset=utf-8")
+@cache
+def reference() -> dict[str, StaticFile]:
+    return {**read_folder(swagger_ui()), **read_folder(HERE / "reference")}
 
 
-ROUTES: dict[str, Callable[[], Response]] = {
+ROUTES: dict[str, Callable[[Request], Response]] = {
     "GET /health": health,
     "GET /openapi.json": openapi,
-    "GET /docs": docs,
+    "GET /docs": lambda request: serve(reference(), "index.html", request, PAGE),
+    "GET /docs/{file}": lambda request: serve(reference(), request.path("file"), request, PAGE),
 }
 
 
@@ -40,5 +45,5 @@ def handler(request: Request) -> Response:
     if request.method == "OPTIONS":
         return Response("", 204)
     if request.route in ROUTES:
-        return ROUTES[request.route]()
+        return ROUTES[request.route](request)
     raise NotFound("No such route; GET /docs lists them.", field="path")

@@ -11,6 +11,7 @@ from infra.monitoring.things import (
     BATCH_API,
     DRAIN,
     HTTP_API,
+    HUB,
     SOCKET_API,
     Thing,
     dead_letters,
@@ -33,6 +34,7 @@ SILENCE = AlarmKind("silence", "Invocations", comparison="LessThanThreshold", th
 LOST = AlarmKind("lost", Metric.EVENTS_PRUNED_UNARCHIVED)
 GIVEN_UP = AlarmKind("given-up", Metric.COMMITS_GIVEN_UP)
 WAITS = AlarmKind("waits", Metric.WAITED_MS, "Average", seconds=60, in_a_row=5, threshold=1_000)
+UNREADABLE = AlarmKind("unreadable-rows", Metric.ROWS_UNREADABLE)
 FAILED = AlarmKind("failed", Metric.DRAINS_FAILED, in_a_row=3)
 QUEUE_LAG = AlarmKind("queue-lag", "ApproximateAgeOfOldestMessage", "Maximum", seconds=60, in_a_row=5, threshold=300)
 DEAD_LETTERS = AlarmKind("dead-letters", "ApproximateNumberOfMessagesVisible", "Maximum")
@@ -157,6 +159,13 @@ FUNCTIONS = (
         "The log line pruned_before_archived counts them.",
     ),
     Alarm(
+        HUB,
+        UNREADABLE,
+        "A stored row cannot be read: what it is about is passed over, and its neighbours are served.",
+        "The log line unreadable_row names the row: search the log groups for it. Put the row right or delete it. "
+        "Until then a target that it describes gets nothing, and its tenant's history is not pruned.",
+    ),
+    Alarm(
         DRAIN,
         FAILED,
         "For 15 minutes, the function deliver has failed to read or write its ledgers.",
@@ -262,6 +271,7 @@ QUEUES = (
         DEAD_LETTERS,
         "The function socket could not close a socket that stays silent.",
         f"{READ_ITS_LOG} Correct the cause, then purge the dead-letter queue: the gateway ends idle sockets by itself.",
+        shown_by=("socket-errors",),
     ),
     Alarm(
         dead_letters("snapshot"),

@@ -40,6 +40,7 @@ SOCKET_API = Thing("socket", "AWS/ApiGateway", {"ApiId": "${SocketApiId}"})
 OWN = "Millrace/${Hub}"
 
 ARCHIVE = Thing("archive", OWN, {"service": "archive"})
+HUB = Thing("hub", OWN, {"service": "hub"})
 DRAIN = Thing("drain", OWN, {"contract": "delivery", "service": "deliver"})
 
 

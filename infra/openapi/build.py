@@ -1,4 +1,4 @@
-"""Makes functions/meta/openapi.json and docs.html: `make generated`. A test fails when they are stale."""
+"""Makes functions/meta/openapi.json: `make generated`. A test fails when it is stale."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from infra.openapi import (
     models,
     overview,
     overview_models,
+    profiles,
+    profiles_models,
     realtime,
     realtime_models,
     retention,
@@ -34,7 +36,6 @@ from infra.openapi import (
     tables,
     tables_models,
 )
-from infra.openapi.page import page
 from infra.openapi.parts import JSON, parameter, problems, ref, response
 from millrace.version import VERSION
 
@@ -52,6 +53,7 @@ MODELS = (
     *ledgers_models.MODELS,
     *overview_models.MODELS,
     *tables_models.MODELS,
+    *profiles_models.MODELS,
 )
 DESCRIPTION = """\
 A serverless event hub. Events are committed **exactly once** into an ordered, gapless ledger and read back from any \
@@ -97,11 +99,15 @@ def document() -> dict[str, Any]:
             **ledgers.paths(),
             **overview.paths(),
             **tables.paths(),
+            **profiles.paths(),
             "/health": {"get": _open("health", "Whether the hub answers", JSON, ref("Health"))},
             "/openapi.json": {"get": _open("openapi", "This document", JSON, {"type": "object"})},
-            "/docs": {"get": _open("docs", "This document as a page", "text/html", {"type": "string"})},
+            "/docs": {"get": _open("docs", "This document in Swagger UI", "text/html", {"type": "string"})},
+            "/docs/{file}": {"get": _file("docsFile", "A file of that page", "`reference.js` and so on.")},
             "/console": {"get": _open("console", "The console for operators", "text/html", {"type": "string"})},
-            "/console/{file}": {"get": _file()},
+            "/console/{file}": {
+                "get": _file("consoleFile", "A file of the console", "`main.js`, `console.css` and so on.")
+            },
         },
         "components": {
             "schemas": schemas["$defs"],
@@ -121,15 +127,11 @@ def _open(name: str, summary: str, kind: str, schema: dict[str, Any]) -> dict[st
     }
 
 
-def _file() -> dict[str, Any]:
-    described = _open("consoleFile", "A file of the console", "text/javascript", {"type": "string"})
-    name = parameter("file", "path", {"type": "string"}, "`main.js`, `console.css` and so on.")
-    return {**described, "parameters": [name], "responses": described["responses"] | problems("404")}
+def _file(name: str, summary: str, which: str) -> dict[str, Any]:
+    described = _open(name, summary, "text/javascript", {"type": "string"})
+    file = parameter("file", "path", {"type": "string"}, which)
+    return {**described, "parameters": [file], "responses": described["responses"] | problems("404")}
 
 
 def files() -> dict[Path, str]:
-    described = document()
-    return {
-        META / "openapi.json": json.dumps(described, indent=1, ensure_ascii=False) + "\n",
-        META / "docs.html": page(described),
-    }
+    return {META / "openapi.json": json.dumps(document(), indent=1, ensure_ascii=False) + "\n"}

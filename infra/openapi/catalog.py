@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from infra.openapi.parts import JSON, PROBLEMS, content, operation, parameter, problems, ref, response
+from infra.openapi.parts import JSON, PROBLEMS, TRACE, content, operation, parameter, problems, ref, response
 from millrace.lake.doors import catalog
 from millrace.runtime.requests import MAX_BATCH
 
@@ -40,7 +40,7 @@ def paths() -> dict[str, Any]:
                 "nothing. An event is the same as another if it has the same key; with another type, version or "
                 "payload under that key it is refused. Needs the role producer and the partition `catalog:{domain}`.",
                 {"200": response("Done.", answers), **problems(*PROBLEMS, "409")},
-                parameters=[DOMAIN],
+                parameters=[DOMAIN, TRACE],
                 body=body,
             )
         }

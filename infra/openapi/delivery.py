@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from infra.openapi.parts import JSON, PROBLEMS, content, operation, parameter, problems, ref, response
+from infra.openapi.parts import JSON, PROBLEMS, TRACE, content, operation, parameter, problems, ref, response
 from millrace.delivery.domain.states import Status
 from millrace.delivery.doors.http import MOST_LISTED
 
@@ -38,6 +38,7 @@ def paths() -> dict[str, Any]:
                 "BatchAnswer",
                 "404",
                 "415",
+                parameters=[TRACE],
                 body=(ref("BatchRequest"), BATCH),
                 refusals={"400": "BatchRefused"},
                 refusal="BatchProblem",

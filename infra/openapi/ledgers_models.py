@@ -49,6 +49,7 @@ class LedgerPage(Closed):
 
 class Committer(Closed):
     client_id: str
+    traceparent: Annotated[str | None, Field(description="Of the call, if its caller sent one.")] = None
 
 
 class LedgerEvent(Closed):

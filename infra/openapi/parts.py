@@ -48,6 +48,15 @@ def parameter(name: str, where: str, schema: Mapping[str, Any], description: str
     return {"name": name, "in": where, "required": where == "path", **described, "schema": schema}
 
 
+TRACE = parameter(
+    "traceparent",
+    "header",
+    {"type": "string"},
+    "The call that the events belong to, as W3C Trace Context has it. Kept beside them, no part of their content, and "
+    "passed on with broadcasts and deliveries.",
+)
+
+
 def operation(
     tag: str,
     name: str,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from infra.limits import TEXTS
-from infra.openapi.parts import JSON, operation, parameter, problems, ref, response
+from infra.openapi.parts import JSON, TRACE, operation, parameter, problems, ref, response
 from infra.realtime_docs import example
 from millrace.ledger.domain.instants import UTC_DATE_TIME
 from millrace.ledger.domain.naming import MAX_NAME_BYTES
@@ -129,6 +129,7 @@ def _publish() -> dict[str, Any]:
             "413": REFUSED["413"],
             **problems(*STORAGE),
         },
+        parameters=[TRACE],
         body={JSON: {"schema": {"anyOf": either}, "examples": examples}},
     )
 

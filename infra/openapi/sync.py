@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from infra.limits import TEXTS
-from infra.openapi.parts import JSON, PROBLEMS, content, operation, parameter, problems, ref, response
+from infra.openapi.parts import JSON, PROBLEMS, TRACE, content, operation, parameter, problems, ref, response
 from millrace.ledger.domain.naming import MAX_NAME_BYTES
 
 PROJECT = parameter("project", "path", {"type": "string", "minLength": 1, "maxLength": MAX_NAME_BYTES})
@@ -21,6 +21,7 @@ def paths() -> dict[str, Any]:
                 "first result; with other content it is rejected.",
                 "SubmitRequest",
                 "SubmitAnswer",
+                TRACE,
             )
         },
         "/v1/projects/{project}/sync": {
@@ -36,7 +37,9 @@ def paths() -> dict[str, Any]:
     }
 
 
-def _operation(name: str, summary: str, description: str, request: str, answer: str) -> dict[str, Any]:
+def _operation(
+    name: str, summary: str, description: str, request: str, answer: str, *more: dict[str, Any]
+) -> dict[str, Any]:
     responses = {"200": response("Done.", ref(answer)), **problems(*PROBLEMS)}
     body = content(JSON, ref(request))
-    return operation("sync", name, summary, description, responses, parameters=[PROJECT], body=body)
+    return operation("sync", name, summary, description, responses, parameters=[PROJECT, *more], body=body)

@@ -81,7 +81,7 @@ def memory_commit(log: MemoryLog) -> Commit:
 
 
 def _submitting(log: MemoryLog) -> Callable[[bytes], str]:
-    submit = Submit(memory_commit(log), Clock(), {})
+    submit = Submit(memory_commit(log), Clock(), lambda *_: "open")
 
     def one(body: bytes) -> str:
         results = submit(IDENTITY, "demo", strict_json.parse(body, MAX_BYTES))

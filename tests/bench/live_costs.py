@@ -245,7 +245,7 @@ def _converse(rig: Rig, wire: MemoryWire, clock: Clock, project: str) -> Convers
     heads, commit = Heads(clock), rig.writer().commit
     answers = Answers(
         lambda token: identity,
-        Submit(commit, clock, {}),
+        Submit(commit, clock, lambda *_: "open"),
         Sync(rig.log, rig.state, rig.index, heads, rig.together),
         Subscribe(SendSnapshot(rig.log, rig.state, rig.subscriptions, MemoryHandovers(), rig.together, clock), heads),
         rig.subscriptions,

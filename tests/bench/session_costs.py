@@ -12,8 +12,12 @@ from millrace.ledger.adapters.dynamodb.projections import DynamoProjections
 from millrace.ledger.domain.instants import instant
 from millrace.ledger.domain.names import Ledger, realtime_ledger
 from millrace.realtime.adapters.dynamodb import DynamoRealtime
+from millrace.realtime.adapters.time_index import DynamoTimes
 from millrace.realtime.application.fold_transcripts import STORE_AFTER, FoldTranscripts
+from millrace.realtime.application.index_times import IndexTimes
+from millrace.realtime.application.order_in_time import OrderInTime
 from millrace.realtime.application.publish import Publish
+from millrace.realtime.application.read_session import ReadSession
 from millrace.realtime.application.replay import Replay, ReplayPage, ReplayRequest
 from millrace.realtime.ports import Watermark
 from tests.bench.events import IDENTITY
@@ -23,6 +27,7 @@ from tests.bench.sync import WatchedHeads
 from tests.bench.tally import Counts
 
 TABLES = ("claims", "log", "state")
+READ_TABLES = (*TABLES, "index")
 SESSIONS = 25
 PAGE = 500
 _SEEDS = count(900_000)
@@ -92,8 +97,8 @@ class Replayed:
             "read": how,
             "pages": self.pages,
             "events": self.events,
-            "calls per page": round(self.counts.calls_to(*TABLES) / self.pages, 2),
-            "read units per page": round(self.counts.read_units(*TABLES) / self.pages, 1),
+            "calls per page": round(self.counts.calls_to(*READ_TABLES) / self.pages, 2),
+            "read units per page": round(self.counts.read_units(*READ_TABLES) / self.pages, 1),
             "round trips per page": round(self.counts.rounds / self.pages, 2),
             "after the head, worst page": self.rounds_after_head,
         }
@@ -133,21 +138,24 @@ class Reader:
 
 def reader(rig: Rig, session: Ledger) -> Reader:
     heads = WatchedHeads(Clock(), tally=rig.tally)
-    return Reader(rig, session, heads, Replay(rig.log, rig.state, _realtime(rig), heads, rig.together))
+    read = ReadSession(rig.log, rig.state, heads, rig.together)
+    order = OrderInTime(read, _times(rig))
+    return Reader(rig, session, heads, Replay(read, order, _realtime(rig)))
 
 
 def stored(rig: Rig, events: Sequence[dict[str, Any]], per_publish: int) -> Ledger:
-    """One session's events, published so many at a time, and indexed, so that a cursor is where the head is."""
+    """One session's events, published so many at a time, with a cursor where the head is and its time index."""
     writer, session = rig.writer(), realtime_ledger(IDENTITY.tenant, events[0]["sessionId"])
     for start in range(0, len(events), per_publish):
         _publish(writer, events[start : start + per_publish])
     assert rig.index_partitions(session)
+    assert IndexTimes(rig.log, rig.state, _times(rig), lambda: True)(session)
     return session
 
 
 def replay_rows(rig: Rig) -> list[tuple[Replayed, dict[str, Any]]]:
     rows = []
-    for count_, per_publish in ((10_000, 100), (2_000, 1)):
+    for count_, per_publish in ((10_000, 100), (50_000, 100), (2_000, 1)):
         session = stored(rig, mixed(count_, next(_SEEDS), [_session(rig)]), per_publish)
         name = f"{count_:,} events, published {'one by one' if per_publish == 1 else f'{per_publish} at a time'}"
         for how, read in (
@@ -170,7 +178,7 @@ def transcripts(rig: Rig, utterances: int) -> dict[str, Counts]:
 
     def read() -> Counts:
         with rig.tally.measured() as counts:
-            folded = FoldTranscripts(reader(rig, session).replay, _projections(rig))(session)
+            folded = FoldTranscripts(reader(rig, session).replay.read, _projections(rig))(session)
         assert len(wanted & folded.transcript.keys()) == utterances
         return counts
 
@@ -203,6 +211,10 @@ def _publish(writer: Writer, events: Sequence[dict[str, Any]]) -> None:
 
 def _projections(rig: Rig) -> DynamoProjections:
     return DynamoProjections(rig.tables.client, rig.tables.state, "transcript", lambda: os.urandom(12).hex())
+
+
+def _times(rig: Rig) -> DynamoTimes:
+    return DynamoTimes(rig.tables.client, rig.tables.index, rig.together)
 
 
 def _realtime(rig: Rig) -> DynamoRealtime:

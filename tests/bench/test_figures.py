@@ -10,7 +10,7 @@ from tests.bench.live_costs import BYSTANDERS, EACH_ALL, EACH_ONE, ONE, SPREADS,
 from tests.bench.overhead import overhead, undeflated_units
 from tests.bench.rig import Rig, rig_at
 from tests.bench.scenarios import duplicate, fresh, old_head
-from tests.bench.session_costs import SESSIONS, publishing, reader, stored, transcripts
+from tests.bench.session_costs import PAGE, SESSIONS, publishing, reader, stored, transcripts
 from tests.bench.session_events import mixed
 from tests.bench.sizes import item_size
 from tests.bench.stream_costs import ACROSS_BUCKETS, FEW, PER_PAGE, emission, markers, polls, transition
@@ -146,6 +146,18 @@ def test_a_replay_page_takes_at_most_two_round_trips_after_the_head_is_known(rig
     read = reader(rig, session).by_sequence()
     assert (read.events, read.pages) == (2_200, 5)
     assert read.rounds_after_head <= ROUND_TRIPS
+
+
+def test_a_replay_page_in_time_order_costs_the_same_however_long_the_session_is(rig: Rig) -> None:
+    """Beside its own 500 events: four rows at each end of the index, and a tail of less than a bucket."""
+    pages = []
+    for sessions, events in enumerate((2_100, 6_200)):
+        session = stored(rig, mixed(events, sessions, [f"in-time-{events}"]), 100)
+        pages.append(reader(rig, session).in_time_order())
+    for page in pages:
+        assert page.events == PAGE
+        assert page.rounds_after_head <= 4
+        assert page.counts.read_units("log", "state", "index") <= 50
 
 
 def test_a_transcript_is_read_from_its_projection(rig: Rig) -> None:

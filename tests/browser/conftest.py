@@ -58,8 +58,9 @@ class Console:
             self.errors.append(message.text)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """Not for longer: while it is there, its event loop is this thread's, and no other test could run one."""
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         yield launched
@@ -99,7 +100,7 @@ def stranger(browser: Browser, hub: Hub) -> Iterator[Console]:
         assert console.errors == []
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def tab(browser: Browser, hub: Hub) -> Iterator[Console]:
     with ExitStack() as cleanup:
         console = opened(browser, hub, cleanup)

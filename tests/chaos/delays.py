@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from millrace.delivery.domain.sources import outside_id
+from millrace.ledger.domain.names import Ledger
 from tests.chaos.evidence import Delay
 from tests.chaos.flood import flood
 from tests.chaos.plan import FLOODER, MEASURED
@@ -18,14 +22,17 @@ from tests.chaos.world import World
 from tests.chaos.writers import probe
 
 WARM = 5
+CALL_EVERY = 0.1
+NOBODYS = Ledger.of("sync", "nobody", "nothing")
 
 
 @dataclass(frozen=True, slots=True)
 class Probes:
-    """The ids of the events whose way is timed."""
+    """The ids of the events whose way is timed, and how long storage itself took for a call meanwhile."""
 
     alone: Sequence[str]
     flooded: Sequence[str]
+    calls: Delay
 
 
 def send_probes(world: World) -> Probes:
@@ -33,17 +40,19 @@ def send_probes(world: World) -> Probes:
     plan = world.plan
     hanging = [desk for desk in world.desks if desk.tenant is world.tenants[FLOODER] and desk.name != STEADY]
     _sent(world, "warm", WARM)
-    alone = _sent(world, "alone", plan.probes)
+    with _calls(world) as calls_alone:
+        alone = _sent(world, "alone", plan.probes)
     for desk in hanging:
         desk.free.clear()
     try:
         with flood(world.history, world.tenants[FLOODER], plan, plan.flood_rate, plan.seed):
             _under_way(world)
-            flooded = _sent(world, "flooded", plan.probes)
+            with _calls(world) as calls_flooded:
+                flooded = _sent(world, "flooded", plan.probes)
     finally:
         for desk in hanging:
             desk.free.set()
-    return Probes(alone, flooded)
+    return Probes(alone, flooded, Delay("a call of storage", calls_alone, calls_flooded))
 
 
 def delays(world: World, probes: Probes) -> list[Delay]:
@@ -53,6 +62,26 @@ def delays(world: World, probes: Probes) -> list[Delay]:
         Delay(name, _seconds(world, times, probes.alone), _seconds(world, times, probes.flooded))
         for name, times in arrived.items()
     ]
+
+
+@contextmanager
+def _calls(world: World) -> Iterator[list[float]]:
+    """How long storage takes for a call, all the while: one that is nobody's and goes through no function."""
+    seconds, over = list[float](), threading.Event()
+
+    def call() -> None:
+        while not over.wait(CALL_EVERY):
+            start = time.monotonic()
+            world.storage.operator.state.marks(NOBODYS)
+            seconds.append(time.monotonic() - start)
+
+    with ThreadPoolExecutor(1) as pool:
+        calling = pool.submit(call)
+        try:
+            yield seconds
+        finally:
+            over.set()
+        calling.result()
 
 
 def _under_way(world: World) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 
 from tests.chaos.history import Answer, Fault, Post, Sight
 
@@ -52,6 +53,13 @@ class Delay:
         alone = p99(self.alone)
         return p99(self.flooded) / alone if alone else math.inf
 
+    @property
+    def slowdown(self) -> float:
+        """By the mean; at least 1. Infinity if it was not measured."""
+        if not (self.alone and self.flooded):
+            return math.inf
+        return max(1.0, fmean(self.flooded) / fmean(self.alone))
+
 
 def p99(seconds: Sequence[float]) -> float:
     """The nearest rank; of less than a hundred it is the longest."""
@@ -88,5 +96,7 @@ class Evidence:
     """Seconds from the last fault; infinity if they never were."""
     bound: float = 60
     delays: Sequence[Delay] = ()
+    calls: Delay = Delay("a call of storage", (), ())
+    """Of nobody's, to the emulator itself: all tenants share it, and here it is one process on the same machine."""
     ratio: float | None = 3
     sizes: Sequence[Size] = ()

@@ -48,7 +48,7 @@ class Plan:
 
     @property
     def patience_seconds(self) -> float:
-        """How long we look for what is late, before we call it lost."""
+        """Nothing has come for so long: what is still missing is called lost."""
         return 3 * self.bound_seconds
 
 

@@ -6,8 +6,9 @@ import json
 import math
 import platform
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from statistics import fmean
 from typing import Any
 
 from rich.console import Console
@@ -36,6 +37,11 @@ def document(outcome: Outcome) -> dict[str, Any]:
                 "ratio": _number(delay.ratio, 2),
             }
             for delay in evidence.delays
+        },
+        "storage": {
+            "mean_ms_alone": _number(1000 * _mean(evidence.calls.alone)),
+            "mean_ms_flooded": _number(1000 * _mean(evidence.calls.flooded)),
+            "slowdown": _number(evidence.calls.slowdown, 2),
         },
         "promises": {
             name: {"broken": len(problems), "examples": problems[:EXAMPLES]}
@@ -67,6 +73,10 @@ def _counts(evidence: Evidence) -> dict[str, Any]:
     }
 
 
+def _mean(seconds: Sequence[float]) -> float:
+    return fmean(seconds) if seconds else math.inf
+
+
 def _number(value: float, digits: int = 1) -> float | None:
     """JSON has no infinity: None is never."""
     return round(value, digits) if math.isfinite(value) else None
@@ -84,6 +94,7 @@ def show(console: Console, report: Mapping[str, Any]) -> None:
     lines |= {f"{name} complete after, s": value for name, value in report["complete_after_seconds"].items()}
     for name, delay in report["delays"].items():
         lines[f"{name} p99, s"] = f"{delay['p99_alone']} alone, {delay['p99_flooded']} flooded: {delay['ratio']} times"
+    lines["a call of storage"] = _call(report)
     for name, value in lines.items():
         numbers.add_row(name, str(value))
     console.print(numbers)
@@ -113,10 +124,16 @@ def summary(report: Mapping[str, Any]) -> list[str]:
         rows[f"{name} p99 of a neighbour, alone and in a flood"] = (
             f"{delay['p99_alone']} s, {delay['p99_flooded']} s: {delay['ratio']} times"
         )
+    rows["a call of storage itself, alone and in that flood"] = _call(report)
     rows["promises kept"] = f"{len(report['promises']) - len(broken)} of {len(report['promises'])}"
     if broken:
         rows["broken"] = "; ".join(broken)
     return ["| what | how much |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())]
+
+
+def _call(report: Mapping[str, Any]) -> str:
+    storage = report["storage"]
+    return f"{storage['mean_ms_alone']} ms, {storage['mean_ms_flooded']} ms: {storage['slowdown']} times"
 
 
 def _after(seconds: float | None) -> str:

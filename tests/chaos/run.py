@@ -11,6 +11,7 @@ from tests.chaos.delays import Probes, delays, send_probes
 from tests.chaos.doors import DOORS
 from tests.chaos.evidence import Delivered, Evidence, Size, TargetSeen, View, p99
 from tests.chaos.faults import KILLED, PAUSED, kills_of, paused_seconds
+from tests.chaos.live import Follower
 from tests.chaos.plan import FLOODER, MEASURED, Plan
 from tests.chaos.poison import Poisoner
 from tests.chaos.readers import Poller, polling, views
@@ -44,6 +45,7 @@ def run(hub: Hub, plan: Plan) -> Outcome:
         probes = send_probes(world)
         for delay in delays(world, probes):
             say(f"{delay.name} p99 {p99(delay.alone):.2f} s alone, {p99(delay.flooded):.2f} s in the flood")
+        say(f"storage itself took {probes.calls.slowdown:.1f} times as long in the flood")
         with polling([world.tenants[MEASURED]]) as pollers:
             say("storm")
             storm(world)
@@ -67,7 +69,13 @@ def _settle(world: World, log: Log, pollers: list[Poller], quiet: float) -> dict
         "pollers": lambda: all(len(one.seen) >= stream[one.tenant.name] for one in pollers),
         "archive": lambda: world.storage.is_archived(log),
     }
-    return wait_for_all(quiet, quiet + world.plan.patience_seconds, conditions)
+    readers: list[Follower | Poller] = [*world.followers, *pollers]
+    return wait_for_all(
+        quiet,
+        world.plan.patience_seconds,
+        conditions,
+        lambda: [*(len(desk.posts) for desk in world.desks), *(len(reader.seen) for reader in readers)],
+    )
 
 
 def _evidence(world: World, log: Log, pollers: list[Poller], probes: Probes, delivered_after: float) -> Evidence:
@@ -90,6 +98,7 @@ def _evidence(world: World, log: Log, pollers: list[Poller], probes: Probes, del
         delivered_after=delivered_after,
         bound=plan.bound_seconds,
         delays=delays(world, probes),
+        calls=probes.calls,
         ratio=plan.ratio,
         sizes=_sizes(world),
     )

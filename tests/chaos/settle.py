@@ -37,17 +37,28 @@ def wait(since: float, deadline: float, done: Callable[[], bool], every: float =
     return max(0.0, time.monotonic() - since)
 
 
-def wait_for_all(since: float, deadline: float, conditions: Mapping[str, Callable[[], bool]]) -> dict[str, float]:
-    """As `wait`, for several at once, each with a time of its own."""
+def wait_for_all(
+    since: float,
+    patience: float,
+    conditions: Mapping[str, Callable[[], bool]],
+    progress: Callable[[], object],
+    every: float = 0.5,
+) -> dict[str, float]:
+    """Seconds after `since` at which each condition came true. What is late is waited for as long as something still
+    comes; infinity if nothing has come for `patience` seconds."""
     waited: dict[str, float] = {}
-
-    def done() -> bool:
+    before, moved = progress(), time.monotonic()
+    while True:
         for name, condition in conditions.items():
             if name not in waited and condition():
                 waited[name] = max(0.0, time.monotonic() - since)
-        return len(waited) == len(conditions)
-
-    wait(since, deadline, done, every=0.5)
+        if len(waited) == len(conditions):
+            break
+        if (now := progress()) != before:
+            before, moved = now, time.monotonic()
+        elif time.monotonic() - moved > patience:
+            break
+        time.sleep(every)
     return {name: waited.get(name, math.inf) for name in conditions}
 
 

@@ -42,8 +42,12 @@ GOOD = Evidence(
     archive={LEDGER: STORED},
     delivered_after=59,
     delays=(Delay("broadcast", (0.1, 0.2), (0.5, 0.6)),),
+    calls=Delay("a call of storage", (0.01,), (0.01,)),
     sizes=(Size("kills", 5, 5),),
 )
+
+
+SLOWER = Delay("a call of storage", (0.01, 0.02), (0.02, 0.04))
 
 
 def seen(*sights: Sight) -> Evidence:
@@ -146,6 +150,8 @@ BREACHES = {
     "nobody else is delayed": {
         "four times as long": replace(GOOD, delays=(Delay("broadcast", (0.1, 0.2), (0.1, 0.8)),)),
         "never came": replace(GOOD, delays=(Delay("delivery", (0.1,), (math.inf,)),)),
+        "more than storage": replace(GOOD, delays=(Delay("broadcast", (0.1,), (0.7,)),), calls=SLOWER),
+        "storage never measured": replace(GOOD, calls=Delay("a call of storage", (0.01,), ())),
         "never measured": replace(GOOD, delays=(Delay("delivery", (), ()),)),
     },
     "the run was as large as asked": {"too few kills": replace(GOOD, sizes=(Size("kills", 5, 4),))},

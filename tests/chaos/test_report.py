@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tests.chaos.checks import PROMISES, broken
 from tests.chaos.plan import SMALL, Plan
 from tests.chaos.report import as_text, document, summary
 from tests.chaos.run import Outcome
+from tests.chaos.settle import wait_for_all
 from tests.chaos.test_checks import GOOD, seen
 
 LATEST = Path(__file__).with_name("latest.json")
@@ -67,3 +69,16 @@ def test_the_documentation_shows_the_latest_full_run() -> None:
     lines = summary(json.loads(LATEST.read_text())) if LATEST.exists() else []
     shown = PAGE.read_text().partition("The latest full run")[2]
     assert [line for line in shown.splitlines() if line.startswith("|")] == lines
+
+
+def test_what_is_late_is_waited_for_as_long_as_something_comes() -> None:
+    """So that a run says how long it took, and not only that it took too long."""
+    came = [0]
+
+    def complete() -> bool:
+        came[0] = min(came[0] + 1, 40)
+        return came[0] == 40
+
+    waited = wait_for_all(time.monotonic(), 0.1, {"late": complete, "lost": lambda: False}, lambda: came[0], every=0.01)
+    assert waited["late"] > 0.1, "longer than the patience with which nothing is waited for"
+    assert math.isinf(waited["lost"])

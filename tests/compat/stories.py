@@ -26,6 +26,7 @@ from millrace.streams.adapters.dynamodb.runtimes import DynamoRuntimes
 from millrace.streams.domain.grant import BreakGlassGrant
 from millrace.streams.domain.negotiate import negotiate
 from millrace.sync.adapters.dynamodb import DynamoIndex
+from millrace.sync.adapters.profiles import DynamoProfiles
 from millrace.sync.ports import Hit, IndexRow
 from tests.support.aws_tables import AwsTables
 
@@ -112,6 +113,7 @@ def write(tables: AwsTables) -> None:
     runtimes = DynamoRuntimes(client, tables.state, in_turn, lambda: NOW_MS)
     runtimes.negotiate("acme", "runtime", "C1", NEGOTIATED)
     runtimes.put_grant("acme", GRANT)
+    DynamoProfiles(client, tables.state).put("acme", "demo", "canonical")
 
 
 def read(tables: AwsTables) -> dict[str, Any]:
@@ -137,4 +139,5 @@ def read(tables: AwsTables) -> dict[str, Any]:
         "lane": DynamoLanes(client, tables.state).load(0),
         "negotiated": runtimes.session("acme", "runtime", "C1"),
         "grants": list(runtimes.grants("acme", "runtime")),
+        "profiles": DynamoProfiles(client, tables.state).page("acme", "", 5),
     }

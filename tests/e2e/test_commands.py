@@ -25,7 +25,7 @@ from tests.support.commands import EXAMPLES
 ORDER = (
     *("submit", "pull", "follow", "capture", "token", "health", "ledgers", "events", "retention", "sessions"),
     *("streams", "markers", "grants", "catalog", "audit", "console", "targets", "deliveries"),
-    *("overview", "connections", "degraded"),
+    *("overview", "connections", "degraded", "profiles"),
 )
 """What an example needs, an earlier one made. `stub` waits for a target, and `sync` for a configuration: elsewhere."""
 

@@ -74,10 +74,13 @@ def test_every_table_that_stays_is_protected() -> None:
     assert sorted(KEPT_TABLES) == [name for name in KEPT if name.endswith("Table")]
 
 
-def modules_of(job: str) -> list[dict[str, str]]:
-    arguments = template()["Resources"][job]["Properties"]["DefaultArguments"]
-    modules: list[dict[str, str]] = arguments["--additional-python-modules"]["Fn::Join"][1]
-    return modules
+def asked_for(job: str) -> set[str]:
+    """What of the bucket a job needs when it starts."""
+    properties = template()["Resources"][job]["Properties"]
+    named = [properties["Command"]["ScriptLocation"], *properties["DefaultArguments"].values()]
+    places = [one["Fn::Sub"] for one in named if isinstance(one, dict) and "Fn::Sub" in one]
+    ours = "s3://${ArchiveBucket}/"
+    return {place.removeprefix(ours) for place in places if place.startswith(f"{ours}jobs/")}
 
 
 def test_the_jobs_code_is_put_into_the_bucket(account: Account) -> None:
@@ -85,9 +88,7 @@ def test_the_jobs_code_is_put_into_the_bucket(account: Account) -> None:
     account.cloudformation.get_waiter("stack_create_complete").wait(StackName="jobs", WaiterConfig=PACE)
     bucket = after_deploy.put_jobs(account, "jobs").removeprefix("s3://").partition("/")[0]
     listed = account.s3.list_objects_v2(Bucket=bucket)["Contents"]
-    wheels = {module["Fn::Sub"].rpartition("/")[2] for module in modules_of("CompactJob")}
-    names = {"millrace.zip", "compact.py", "retain.py", *wheels}
-    assert {one["Key"] for one in listed} == {f"jobs/{name}" for name in names}
+    assert {one["Key"] for one in listed} == asked_for("CompactJob") | asked_for("RetainJob")
 
 
 def test_versions_that_no_alias_names_are_removed(account: Account) -> None:

@@ -45,6 +45,22 @@ def test_an_operator_sees_the_hub_at_a_glance_and_who_is_connected(stack: Hub) -
         assert stack.http.get(path, headers=tenant.headers("consumer")).status_code == 403
 
 
+def test_a_project_takes_what_its_profile_says_within_seconds(stack: Hub) -> None:
+    """S3"""
+    tenant = Tenant(stack)
+
+    def statuses(id_: str) -> list[str]:
+        answer = done(tenant.post("/v1/projects/demo/submit_events", {"events": [item(id_)]}))
+        return [one["status"] for one in answer["results"]]
+
+    assert statuses("before") == ["committed"]
+    set_ = stack.http.put("/v1/projects/demo/profile", json={"profile": "canonical"}, headers=tenant.headers())
+    assert set_.json() == {"project": "demo", "profile": "canonical", "set_by": "operator"}
+    tried = iter(range(10_000))
+    eventually(lambda: statuses(f"after-{next(tried)}") == ["rejected"], "submits do not follow the profile")
+    assert audited(tenant)[:2] == [("profile_set", "done"), ("profile_set", "begun")]
+
+
 def test_a_range_is_sent_again_and_that_it_was_delivered_stays_known(stack: Hub) -> None:
     """D4, D6"""
     tenant = Tenant(stack)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import os
 import random
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
 import pytest
 
+from millrace.ledger.adapters.memory import in_turn
+from millrace.ledger.domain.names import realtime_ledger
+from millrace.realtime.adapters.time_index import DynamoTimes
 from tests.e2e.api import log_lines
 from tests.e2e.conftest import Hub
 from tests.e2e.test_socket import opened
@@ -218,3 +222,25 @@ def test_r3_the_log_names_the_errors_and_no_values(stack: Hub) -> None:
             break
     assert told
     assert not [line for line in lines if "hunter2" in line]
+
+
+def test_r6_a_long_session_is_indexed_and_read_in_time_order(stack: Hub) -> None:
+    """Whoever moves the fan-out's cursor over a bucket rings, the index follows, and a late event is found and told."""
+    session = realtime_ledger("default", "s-long")
+    moments = [f"2026-02-16T10:{n // 20:02}:{n % 20:02}.500Z" for n in range(1_100)]
+    events = [event(f"long-{n:04}", "s-long", ts=ts) for n, ts in enumerate(moments)]
+    for start in range(0, len(events), 100):
+        assert publish_until_answered(stack, events[start : start + 100]).status_code == 200
+    times, tries = DynamoTimes(stack.client("dynamodb"), stack.tables["index"], in_turn), iter(range(600))
+    while times.note(session) is None:
+        assert next(tries, None) is not None, "a minute, and no bucket is indexed"
+        time.sleep(0.1)
+    page = get(stack, "/sessions/s-long/events?limit=500").json()
+    seen, place = [one["eventId"] for one in page["events"]], page["watermark"]
+    assert publish(stack, event("late", "s-long", ts="2026-02-16T10:00:00.000Z")).status_code == 200
+    while page["hasMore"]:
+        after = f"afterTs={place['ts']}&afterEventId={place['eventId']}"
+        page = get(stack, f"/sessions/s-long/events?limit=500&{after}").json()
+        assert page["late"] == {"count": 1, "afterSequence": len(seen)}
+        seen, place = [*seen, *(one["eventId"] for one in page["events"])], page["watermark"]
+    assert seen == [one["eventId"] for one in events]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -104,19 +105,24 @@ def test_the_sweep_finds_what_the_stream_lost(stack: Hub) -> None:
     wait_for_index(stack, "swept", 2)
     dynamodb = stack.client("dynamodb")
     dynamodb.delete_item(TableName=stack.tables["state"], Key=cursor_key("swept"))
-    stack.client("lambda").invoke(FunctionName=stack.stack.functions["sweep"])
-    wait_for_index(stack, "swept", 2)
+
+    def sweep() -> None:
+        """A page that is younger than its doorbell's delay is not late yet."""
+        stack.client("lambda").invoke(FunctionName=stack.stack.functions["sweep"])
+
+    wait_for_index(stack, "swept", 2, sweep)
 
 
 def cursor_key(project: str) -> dict[str, dict[str, str]]:
     return {"p": {"S": f"ledger#sync#default#{project}"}, "s": {"S": "cursor#index"}}
 
 
-def wait_for_index(stack: Hub, project: str, position: int) -> None:
+def wait_for_index(stack: Hub, project: str, position: int, meanwhile: Callable[[], None] = lambda: None) -> None:
     deadline = time.monotonic() + 60
     dynamodb = stack.client("dynamodb")
     indexed = 0
     while time.monotonic() < deadline and indexed < position:
+        meanwhile()
         item_ = dynamodb.get_item(TableName=stack.tables["state"], Key=cursor_key(project), ConsistentRead=True).get(
             "Item"
         )
@@ -127,7 +133,8 @@ def wait_for_index(stack: Hub, project: str, position: int) -> None:
 def test_health_openapi_and_docs_need_no_token(stack: Hub) -> None:
     assert stack.http.get("/health").json()["status"] == "ok"
     assert stack.http.get("/openapi.json").json()["openapi"] == "3.1.0"
-    assert "Commit events" in stack.http.get("/docs").text
+    assert "docs/reference.js" in stack.http.get("/docs").text
+    assert "SwaggerUIBundle" in stack.http.get("/docs/swagger-ui-bundle.min.js").text
 
 
 def test_an_unknown_route_is_a_clear_404(stack: Hub) -> None:

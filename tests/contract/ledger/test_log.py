@@ -5,10 +5,11 @@ from dataclasses import replace
 from millrace.ledger.application.heads import find_head
 from millrace.ledger.domain.canonical import digest
 from millrace.ledger.domain.names import BUCKET, Ledger
-from millrace.ledger.domain.page import Origin, Page, Record
+from millrace.ledger.domain.page import Origin, Page, Part, Record
 from tests.contract.conftest import Adapters
 
 LEDGER = Ledger.of("sync", "default", "demo")
+CALL = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 
 def page(first: int, count: int = 1, nonce: bytes = b"n", size: int = 10) -> Page:
@@ -38,6 +39,17 @@ def test_a_page_comes_back_as_it_was_put(adapters: Adapters) -> None:
     for put in (page(1, 30, size=200), replace(page(31), origin=Origin("c"))):
         adapters.log.append(LEDGER, put)
         assert adapters.log.holding(LEDGER, put.first) == put
+
+
+def test_a_page_comes_back_with_the_calls_that_its_requests_belonged_to(adapters: Adapters) -> None:
+    alone = replace(page(1), origin=Origin("client", trace=CALL))
+    parts = (Part(2, Origin("client", "connection"), b"1"), Part(1, Origin("other", trace=CALL), b"2"))
+    shared = replace(page(2, 3), parts=parts)
+    for put in (alone, shared):
+        adapters.log.append(LEDGER, put)
+        assert adapters.log.holding(LEDGER, put.first) == put
+        assert adapters.log.replace(LEDGER, put.emptied([put.first]))
+        assert adapters.log.holding(LEDGER, put.first) == put.emptied([put.first])
 
 
 def test_reads_are_in_order_bounded_and_stay_in_their_bucket(adapters: Adapters) -> None:

@@ -40,6 +40,13 @@ def test_a_request_without_a_connection_waits_too(adapters: Adapters) -> None:
     assert list(adapters.room.look(LEDGER)) == [row]
 
 
+def test_a_request_waits_with_the_call_that_it_belongs_to(adapters: Adapters) -> None:
+    call = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    row = replace(request(1), origin=Origin("client", trace=call))
+    adapters.room.leave(LEDGER, row)
+    assert list(adapters.room.look(LEDGER)) == [row]
+
+
 def test_a_request_that_is_left_twice_waits_once(adapters: Adapters) -> None:
     for _ in range(2):
         adapters.room.leave(LEDGER, request(1))

@@ -66,7 +66,7 @@ class Burst:
         commit = Commit(parts.claims, parts.log, parts.state, heads, in_turn, self.clock, nonce, lambda _attempt: None)
         answers = Answers(
             lambda _token: Identity("me", "t", frozenset({"demo"}), ("*",), ROLES, "t", self.clock() + 10**9),
-            Submit(commit, self.clock, {}),
+            Submit(commit, self.clock, lambda *_: "open"),
             Sync(parts.log, parts.state, MemoryIndex(), heads, in_turn),
             Subscribe(
                 SendSnapshot(parts.log, parts.state, subscriptions, MemoryHandovers(), in_turn, self.clock), heads

@@ -132,6 +132,7 @@ STATUS = {
     "waits_since_ms": None,
     "deliveries": {"pending": 3, "rejected": 0, "transient": 0, "terminal_failed": 12},
 }
+PROFILE = {"project": "demo", "profile": "canonical", "set_by": "operator"}
 ANSWERS: dict[tuple[str, str], Any] = {
     ("GET", "/v1/ledgers"): {"ledgers": [LEDGER], "next": None},
     ("GET", "/v1/ledgers/sync/demo"): LEDGER,
@@ -162,6 +163,9 @@ ANSWERS: dict[tuple[str, str], Any] = {
     ("GET", "/v1/retention"): {"policies": [RULE], "next_after": None},
     ("PUT", "/v1/retention/sync/demo"): RULE,
     ("GET", "/v1/retention/sync/demo/plan"): PLAN,
+    ("PUT", "/v1/projects/demo/profile"): PROFILE,
+    ("GET", "/v1/projects/demo/profile"): PROFILE,
+    ("GET", "/v1/profiles"): {"profiles": [PROFILE], "deployment": {"old": "open"}, "next_after": None},
     ("POST", "/v1/runtimes/pi-7/diagnostics/grants"): GRANT,
     ("GET", "/v1/runtimes/pi-7/diagnostics/grants"): {"grants": [GRANT]},
     ("GET", "/v1/audit"): {"events": [AUDIT], "next_before": 0},
@@ -175,7 +179,7 @@ ANSWERS: dict[tuple[str, str], Any] = {
 }
 RECORDED = [
     *("ledgers", "deliveries", "audit", "overview", "connections", "degraded"),
-    *("events", "targets", "retention", "grants"),
+    *("events", "targets", "retention", "profiles", "grants"),
 ]
 OWN = dict(commands())
 CALLS = [words for name in RECORDED for words in examples(OWN[name])]

@@ -104,6 +104,26 @@ def test_a_replay_to_a_target_goes_on_until_nothing_is_left() -> None:
     assert all(body.items() >= same.items() for _, _, body in asked)
 
 
+def test_profiles_are_listed_to_the_end_and_those_of_the_deployment_last() -> None:
+    one = {"project": "b", "profile": "canonical", "set_by": "operator"}
+    other = {**one, "project": "c/d"}
+    pages: list[dict[str, Any]] = [
+        {"profiles": [one], "deployment": {"a": "open", "c/d": "open"}, "next_after": "b"},
+        {"profiles": [other], "deployment": {}, "next_after": None},
+    ]
+    hub, asked = at(Operator, *pages, other, one)
+    with hub:
+        deployed = {"project": "a", "profile": "open", "set_by": "deployment"}
+        assert list(hub.profiles.list()) == [one, other, deployed]
+        assert hub.profiles.get("c/d") == other
+        hub.profiles.put("b", None)
+    assert asked[1][1] == "/v1/profiles?after=b"
+    assert asked[2:] == [
+        ("GET", "/v1/projects/c%2Fd/profile", None),
+        ("PUT", "/v1/projects/b/profile", {"profile": None}),
+    ]
+
+
 def test_one_delivery_is_tried_again_by_its_id() -> None:
     hub, asked = at(Operator, {"retried": True}, {"targets": []})
     with hub:

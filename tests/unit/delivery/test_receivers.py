@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 from standardwebhooks.webhooks import Webhook
 
 from millrace.delivery.domain.addresses import Reach
 from millrace.delivery.domain.outcomes import Response
+from millrace.delivery.domain.selection import Pick
 from millrace.delivery.domain.signing import new_secret
 from millrace.delivery.domain.states import Status
 from millrace.delivery.ports.deliveries import DeliveryReceiver
@@ -245,3 +247,27 @@ def test_the_stub_in_process_and_on_localhost_leave_the_same_rows() -> None:
     with local_target(answer(200, said)) as target:
         there.drain(stub(target, there, PATIENT))
     assert here.deliveries.find(A.id, None) == there.deliveries.find(A.id, None)
+
+
+CALL = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+
+@pytest.mark.parametrize("make", [teamspace, external])
+def test_events_of_one_call_go_out_with_its_traceparent(make: Make) -> None:
+    """Those of several calls have no common one; bodies are as ever."""
+    one, two = (Pick(number, f"e{number}", b'{"event_id":"e%d"}' % number, trace=CALL) for number in (1, 2))
+    other = replace(two, trace=CALL.replace("4bf9", "ffff"))
+    with local_target(accept) as target:
+        receiver = make(target, in_memory(), PATIENT)
+        for picks in ([one, two], [one], [one, other], [one, replace(two, trace="")], [replace(two, trace="")]):
+            results = receiver.deliver(picks).results
+            assert [results[pick.event_id].status for pick in picks] == [Status.SUCCESS] * len(picks)
+        headers = [request.headers.get("traceparent") for request in target.requests]
+    assert headers == [CALL, CALL, None, None, None]
+
+
+def test_a_webhook_has_the_traceparent_of_its_event() -> None:
+    with local_target(answer(204)) as target:
+        hook = External(target.url + "/hook", [SECRET], PATIENT, in_memory().clock, webhook=True)
+        hook.deliver([Pick(1, "e1", b'{"event_id":"e1"}', trace=CALL)])
+        assert target.requests[0].headers["traceparent"] == CALL

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from millrace.lake.adapters.directory_objects import DirectoryObjects
 from millrace.lake.application.editions import Editions
@@ -17,7 +18,7 @@ from millrace.lake.application.quarantine import ListQuarantine, Redrive, ShowQu
 from millrace.lake.domain.archive import FOLDER, EventWriter, read_lines
 from millrace.lake.domain.edition import QUARANTINE, Edition, File, Segment
 from millrace.ledger.domain.errors import BadRequest, NotFound
-from millrace_client.commands import cli
+from millrace_client.commands import cli, output
 from tests.unit.lake.archiving import Died
 
 LINE: dict[str, Any] = {
@@ -172,7 +173,7 @@ def test_a_line_that_was_shown_is_one_line_for_repair(
 def test_an_id_is_shown_whole_in_a_narrow_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr(output, "out", Console(width=60, highlight=False))
     store = Store(tmp_path)
     assert cli.main(["quarantine", "list", "--store", str(store.root)]) == 0
     told = capsys.readouterr().out

@@ -68,7 +68,7 @@ NOTHING: Any = Untouched()
 
 
 def submitted(name: str) -> None:
-    Submit(NOTHING, NOTHING, {})(bearer(project=name), name, {"events": []})
+    Submit(NOTHING, NOTHING, lambda *_: "open")(bearer(project=name), name, {"events": []})
 
 
 def published(name: str) -> None:
@@ -122,7 +122,7 @@ def test_every_door_refuses_it_with_the_field_before_anything_is_stored(field: s
 
 def tenants() -> list[Callable[[Identity], object]]:
     return [
-        lambda who: Submit(NOTHING, NOTHING, {})(who, "p", {"events": []}),
+        lambda who: Submit(NOTHING, NOTHING, lambda *_: "open")(who, "p", {"events": []}),
         lambda who: Publish(NOTHING, NOTHING)(who, []),
         lambda who: Negotiate(NOTHING, NOTHING)(who, "rt", {"supported_contract_versions": [2]}),
         lambda who: RecordCatalog(NOTHING)(who, "d", []),

@@ -56,7 +56,7 @@ class Hub:
         return Commit(self.claims, self.log, self.state, heads, in_turn, self.clock, nonce, lambda attempt: None)
 
     def converse(self) -> Converse:
-        submit = Submit(self.commit(), self.clock, {})
+        submit = Submit(self.commit(), self.clock, lambda *_: "open")
         sync = Sync(self.log, self.state, self.index, Heads(self.clock), in_turn)
         subscribe = Subscribe(
             SendSnapshot(self.log, self.state, self.subscriptions, MemoryHandovers(), in_turn, self.clock),
@@ -554,3 +554,32 @@ def test_a_fan_out_moves_its_cursor_slice_by_slice() -> None:
     assert hub.state.marks(SYNC_LEDGER).cursors["fan_out"] == 130
     hub.heard("c1")
     assert [hub.heard("c1")["payload"]["committed_id"] for _ in range(130)] == list(range(1, 131))
+
+
+CALL = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+CAMEL = {"protocolVersion": "1.0"}
+
+
+def test_a_broadcast_says_which_call_its_event_came_in() -> None:
+    """Beside the payload, in every dialect; a repeated submit belongs to another call and is the same event."""
+    hub = Hub()
+    hub.open("writer")
+    hub.open("reader", "you:*")
+    hub.connections.open("camel", hub.now)
+    hub.say("camel", "connect", {"token": "they:*", "clientId": "they"}, **CAMEL)
+    hub.heard("camel")
+    hub.say("reader", "sync", {"partitions": ["a"], "since_committed_id": 0})
+    hub.say("camel", "sync", {"partitions": ["a"], "sinceCommittedId": 0}, **CAMEL)
+    for connection in ("reader", "camel"):
+        assert hub.heard(connection)["type"] == "sync_response"
+    hub.say("writer", "submit_events", {"events": [item("e1")]}, traceparent=CALL)
+    hub.say("writer", "submit_events", {"events": [item("e1")]}, traceparent=CALL.replace("4bf9", "ffff"))
+    hub.say("writer", "submit_events", {"events": [item("e2")]}, traceparent={"not": "one"})
+    committed = [hub.heard("writer")["payload"]["results"][0]["committed_id"] for _ in range(3)]
+    assert committed == [1, 1, 2]
+    hub.fan_out(SYNC_LEDGER)
+    for connection in ("reader", "camel"):
+        first, second = hub.heard(connection), hub.heard(connection)
+        assert (first["type"], first["traceparent"]) == ("event_broadcast", CALL)
+        assert "traceparent" not in json.dumps(first["payload"])
+        assert "traceparent" not in second

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from millrace.ledger.adapters.memory import in_turn
 from millrace.ledger.domain.errors import Unavailable
 from millrace.ledger.domain.names import Ledger, realtime_ledger
 from millrace.live.application.fan_out import FanOut
@@ -34,6 +35,7 @@ class Recorder:
             broadcast=self.broadcast,
             may_go_on=lambda: self.has_time,
             clock=lambda: self.now_ms,
+            together=in_turn,
         )
 
     def broadcast(self, ledger: Ledger) -> bool:
@@ -69,9 +71,9 @@ EVERYTHING = [
     [
         ((), []),
         (("index",), [("index", "")]),
-        (("wake",), [("wake", "")]),
+        (("wake",), [("wake", "t")]),
         (("sync",), [("fan_out", SYNC.name)]),
-        (("index", "wake", "realtime"), [("index", ""), ("wake", ""), ("fan_out", SESSION.name)]),
+        (("index", "wake", "realtime"), [("index", ""), ("wake", "t"), ("fan_out", SESSION.name)]),
     ],
 )
 def test_one_failure_holds_nothing_else_back(failing: tuple[str, ...], failures: list[tuple[str, str]]) -> None:

@@ -75,7 +75,7 @@ class Live:
         subscribe = Subscribe(self.sender(), hub.heads)
         answers = Answers(
             self.verify,
-            Submit(hub.commit, hub.clock, {}),
+            Submit(hub.commit, hub.clock, lambda *_: "open"),
             Sync(hub.log, hub.state, MemoryIndex(), hub.heads, in_turn),
             subscribe,
             self.subscriptions,

@@ -16,12 +16,15 @@ from millrace.ledger.domain.page import Draft, Origin
 from millrace.operators.adapters.memory import MemoryClaimScan, MemoryLogScan, MemoryPlace
 from millrace.operators.application.bookmark import Bookmark
 from millrace.operators.application.check_targets import CheckTargets
-from millrace.operators.application.dry_run import DryClaims, DryIndex, DryPlace, DryRows, DryState
+from millrace.operators.application.dry_run import DryClaims, DryIndex, DryPlace, DryRows, DryState, DryTimes
 from millrace.operators.application.rebuild import Rebuild
 from millrace.operators.application.rebuild_archive_cursors import RebuildArchiveCursors
 from millrace.operators.application.rebuild_claims import RebuildClaims
 from millrace.operators.application.rebuild_ledger import RebuildLedger
 from millrace.operators.domain.rebuilt import Rebuilt
+from millrace.realtime.adapters.memory import MemoryTimes
+from millrace.realtime.application.index_times import IndexTimes
+from millrace.realtime.application.rebuild_times import RebuildTimes
 from millrace.streams.adapters.memory import MemoryRows
 from millrace.streams.application.restore_rows import RestoreRows
 from millrace.sync.adapters.memory import MemoryIndex
@@ -48,6 +51,7 @@ def event_of(contract: str, id_: str) -> dict[str, Any]:
 class World:
     hub: Hub = field(default_factory=Hub)
     index: MemoryIndex = field(default_factory=MemoryIndex)
+    times: MemoryTimes = field(default_factory=MemoryTimes)
     rows: MemoryRows = field(default_factory=MemoryRows)
     directory: MemoryDirectory = field(default_factory=MemoryDirectory)
     positions: MemoryPositions = field(default_factory=MemoryPositions)
@@ -71,13 +75,15 @@ class World:
         for ledger in self.hub.ledgers():
             if ledger.contract == "sync":
                 IndexPartitions(self.hub.log, self.hub.state, self.index, lambda: True)(ledger)
+            elif ledger.contract == "realtime":
+                IndexTimes(self.hub.log, self.hub.state, self.times, lambda: True)(ledger)
             head = max(page.end for page in self.hub.log.pages[ledger.name].values())
             self.hub.state.move_cursor(ledger, "fan_out", self.hub.state.marks(ledger).cursors.get("fan_out", 0), head)
 
     def lose(self) -> MemoryState:
         """Throw State and the index away; the State that was."""
         before, self.hub.state = self.hub.state, MemoryState()
-        self.index, self.rows = MemoryIndex(), MemoryRows()
+        self.index, self.times, self.rows = MemoryIndex(), MemoryTimes(), MemoryRows()
         self.hub.lanes.lanes.clear()
         return before
 
@@ -86,13 +92,15 @@ class World:
         log, objects = Mortal(self.hub.log, fate), Mortal(self.hub.objects, fate)
         state: Any = Mortal(self.hub.state, fate)
         index: Any = Mortal(self.index, fate)
+        times: Any = Mortal(self.times, fate)
         scan: Any = MemoryClaimScan(self.hub.claims)
         rows: Any = self.rows
         place: Any = self.place
         if dry_run:
-            state, index, scan, rows, place = (
+            state, index, times, scan, rows, place = (
                 DryState(state),
                 DryIndex(index),
+                DryTimes(times),
                 DryClaims(scan),
                 DryRows(rows),
                 DryPlace(),
@@ -107,6 +115,7 @@ class World:
                 state=state,
                 claims=claims,
                 index=RebuildIndex(log, state, index),
+                times=RebuildTimes(IndexTimes(log, state, times, lambda: True)),
                 rows=RestoreRows(Mortal(rows, fate), in_turn, lambda: "nonce"),
                 together=in_turn,
                 clock=lambda: self.hub.now,

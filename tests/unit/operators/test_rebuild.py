@@ -63,6 +63,18 @@ def test_the_index_is_used_again_and_not_only_the_log(world: World) -> None:
     assert world.hub.state.marks(Ledger.to_read(DEMO)).cursors["index"] == 1_300
 
 
+def test_the_time_index_of_a_session_is_as_it_was(world: World) -> None:
+    world.commit(CALL, 2_100, per_page=100)
+    world.catch_up()
+    rows, noted = world.times.rows, world.times.noted
+    assert [note.bucket for note in noted[CALL].values()] == [0, 1]
+    world.lose()
+    assert world.rebuild(dry_run=True).counts["index rows"]
+    assert not world.times.rows
+    world.rebuild()
+    assert (world.times.rows, world.times.noted) == (rows, noted)
+
+
 def test_an_index_that_alone_was_lost_is_written_again_below_its_cursor(world: World) -> None:
     """S6: the cursor says that there are rows, so a read without them would miss events."""
     before = world.read(DEMO, ["b"])

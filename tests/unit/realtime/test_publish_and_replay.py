@@ -20,11 +20,13 @@ from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.errors import Unavailable
 from millrace.ledger.domain.instants import instant
 from millrace.ledger.domain.names import realtime_ledger
-from millrace.realtime.adapters.memory import MemoryRealtime
-from millrace.realtime.application import replay as replay_module
+from millrace.realtime.adapters.memory import MemoryRealtime, MemoryTimes
+from millrace.realtime.application import order_in_time, read_session
 from millrace.realtime.application.count_events import RealtimeMetrics
 from millrace.realtime.application.fold_transcripts import FoldTranscripts
+from millrace.realtime.application.order_in_time import OrderInTime
 from millrace.realtime.application.publish import Publish, Published
+from millrace.realtime.application.read_session import ReadSession
 from millrace.realtime.application.replay import Replay, ReplayPage, ReplayRequest
 from millrace.realtime.application.take_events import TakeEvents
 from millrace.realtime.application.transcripts import SessionTranscript, Transcripts
@@ -43,6 +45,7 @@ class Hub:
     log: MemoryLog = field(default_factory=MemoryLog)
     state: MemoryState = field(default_factory=MemoryState)
     index: MemoryIndex = field(default_factory=MemoryIndex)
+    times: MemoryTimes = field(default_factory=MemoryTimes)
     numbers: Any = field(default_factory=itertools.count)
 
     def __post_init__(self) -> None:
@@ -58,13 +61,16 @@ class Hub:
         return Publish(self.commit(), in_turn)(identity, [Valid(event, instant(event["ts"])) for event in events])
 
     def replayer(self) -> Replay:
-        return Replay(self.log, self.state, self.realtime, Heads(lambda: 0), in_turn)
+        return Replay(self.reader(), OrderInTime(self.reader(), self.times), self.realtime)
+
+    def reader(self) -> ReadSession:
+        return ReadSession(self.log, self.state, Heads(lambda: 0), in_turn)
 
     def replay(self, **asked: Any) -> ReplayPage:
         return self.replayer()(ME, "s1", ReplayRequest(**asked))
 
     def folder(self) -> FoldTranscripts:
-        return FoldTranscripts(self.replayer(), self.projections)
+        return FoldTranscripts(self.reader(), self.projections)
 
     def transcript(self, **how: Any) -> SessionTranscript:
         return Transcripts(self.folder())(ME, "s1", **how)
@@ -230,8 +236,8 @@ def test_r8_a_final_beats_every_partial_on_read_and_in_the_projection() -> None:
 
 def test_r6_time_order_has_no_largest_session(monkeypatch: pytest.MonkeyPatch) -> None:
     """A session of any length: one page is in memory, and the log is read in stretches."""
-    monkeypatch.setattr(replay_module, "MAX_READ_BYTES", 2_000)
-    monkeypatch.setattr(replay_module, "BATCH", 7)
+    monkeypatch.setattr(read_session, "MAX_READ_BYTES", 2_000)
+    monkeypatch.setattr(order_in_time, "BATCH", 7)
     hub, rng = Hub(), random.Random(6)
     events = [event(f"e{n}", rng.randrange(60)) for n in range(300)]
     for first in range(0, 300, 10):
@@ -246,7 +252,7 @@ def test_r6_time_order_has_no_largest_session(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_r6_a_page_in_time_order_is_cut_by_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay_module, "PAGE_BYTES", 1_000)
+    monkeypatch.setattr(order_in_time, "PAGE_BYTES", 1_000)
     hub = Hub()
     for n in range(12):
         hub.publish(event(f"e{n:02}", 11 - n, payload={"callId": "x" * (2_000 if n == 5 else 200)}))

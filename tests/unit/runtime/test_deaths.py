@@ -181,7 +181,7 @@ def fan_out(hub: Hub, fate: Fate) -> None:
     expect = ExpectDrain(Mortal(hub.drains, fate), Mortal(hub.agenda, fate), hub.clock)
     wake = WakeTargets(Mortal(hub.directory, fate), expect, Mortal(hub.wakes, fate), in_turn)
     index, rest = Mortal(hub.index_bell, fate), Mortal(hub.rest_bell, fate)
-    failures = FanOut(index, rest, wake, broadcast, lambda: True, hub.clock)(PROJECTS, grown=True)
+    failures = FanOut(index, rest, wake, broadcast, lambda: True, hub.clock, in_turn)(PROJECTS, grown=True)
     failures.raise_first()
 
 
@@ -357,7 +357,10 @@ def converse(hub: Hub, fate: Fate) -> Converse:
 
     me = Identity("me", "t", frozenset({"demo"}), ("*",), frozenset({"producer", "consumer"}), "t", 10**15)
     places = TakePlace(Mortal(MemoryPlaces(hub.connections, hub.subscriptions), fate), 10, 10)
-    submit, sync = Submit(hub.commit(fate), hub.clock, {}), Sync(log, state, index, Heads(hub.clock), in_turn)
+    submit, sync = (
+        Submit(hub.commit(fate), hub.clock, lambda *_: "open"),
+        Sync(log, state, index, Heads(hub.clock), in_turn),
+    )
     subscribe = Subscribe(
         SendSnapshot(log, state, subscriptions, MemoryHandovers(), in_turn, hub.clock), Heads(hub.clock)
     )

@@ -10,6 +10,7 @@ import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,6 +25,8 @@ from millrace.lake import wiring as lake_wiring
 from millrace.lake.domain.archive import read_lines
 from millrace.ledger import wiring as core
 from millrace.ledger.adapters.doorbell import rung_for
+from millrace.ledger.adapters.memory import in_turn
+from millrace.ledger.domain import names
 from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.names import Ledger, stream_ledger
 from millrace.ledger.domain.page import Draft
@@ -94,6 +97,7 @@ def deployment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             monkeypatch.setenv(name, "us-east-1")
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             monkeypatch.setenv(name, "test")
+        monkeypatch.setattr(boto3, "DEFAULT_SESSION", session())
         monkeypatch.setenv("WIRE", "boto3")  # the only one that moto stands in for
         tables = create_tables(client_for(None))
         for name in ("claims", "log", "state", "index", "connections", "diagnostics", "waiting"):
@@ -112,8 +116,15 @@ def deployment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setenv("DELIVER_QUEUE_URL", sqs.create_queue(QueueName="DELIVER")["QueueUrl"])
         monkeypatch.setenv("SLOW_QUEUE_URL", sqs.create_queue(QueueName="SLOW")["QueueUrl"])
         monkeypatch.setattr(bearer, "tokens", Trusting)
+        monkeypatch.setattr(live_wiring, "side_by_side", lambda: in_turn)  # moto loses what threads write at once
         yield
         forget_wiring()
+
+
+@cache
+def session() -> boto3.Session:
+    """One for all deployments: moto forgets the default one each time, and a new one reads AWS's descriptions again."""
+    return boto3.Session()
 
 
 class Trusting:
@@ -161,6 +172,11 @@ def test_health_says_where_the_websocket_is(monkeypatch: pytest.MonkeyPatch) -> 
     assert told() == "wss://def456.execute-api.us-east-1.amazonaws.com/live"
     monkeypatch.setenv("AWS_REGION", "cn-north-1")
     assert told() == "wss://def456.execute-api.cn-north-1.amazonaws.com.cn/live"
+    monkeypatch.setenv("AWS_REGION", "eusc-de-east-1")
+    assert told() == "wss://def456.execute-api.eusc-de-east-1.amazonaws.eu/live"
+    monkeypatch.setenv("SOCKET_DOMAIN", "live.example.com")
+    assert told() == "wss://live.example.com"
+    monkeypatch.setenv("SOCKET_DOMAIN", "")
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:4566")
     assert told() == "ws://127.0.0.1:4566/_aws/execute-api/def456/live"
 
@@ -178,6 +194,18 @@ def test_the_stream_rings_the_index_which_then_follows_the_log() -> None:
     assert invoke("index", sample("index")) == {"batchItemFailures": []}
     marks = core.state().marks(Ledger.to_read("sync#default#demo"))
     assert marks.cursors == {"fan_out": 1, "index": 1}
+
+
+def test_a_ring_for_a_session_extends_its_time_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names, "BUCKET", 1)
+    publish, ring = sample("publish"), sample("index")
+    assert invoke("publish", publish)["statusCode"] == 200
+    session = json.loads(publish["body"])["sessionId"]
+    ring["Records"][0]["body"] = json.dumps(f"realtime#default#{session}")
+    assert invoke("index", ring) == {"batchItemFailures": []}
+    note = realtime_wiring.time_index().note(Ledger.to_read(f"realtime#default#{session}"))
+    assert note is not None
+    assert note.bucket == 0
 
 
 def archived() -> list[dict[str, Any]]:
@@ -241,6 +269,26 @@ def test_retention_is_set_and_read() -> None:
     (rule,) = json.loads(invoke("retention", sample("retention_list"))["body"])["policies"]
     assert (rule["contract"], rule["max_age_days"]) == (told["contract"], 90)
     assert json.loads(invoke("retention", sample("retention_plan"))["body"])["scope"] == told["scope"]
+
+
+def test_a_profile_that_an_operator_sets_decides_what_a_project_takes() -> None:
+    """S3"""
+    (taken,) = json.loads(invoke("submit", sample("submit"))["body"])["results"]
+    told = json.loads(invoke("retention", changed(sample("profile_set"), {"profile": "canonical"}))["body"])
+    assert told == {"project": "demo", "profile": "canonical", "set_by": "operator"}
+    assert json.loads(invoke("retention", sample("profile_read"))["body"]) == told
+    (listed,) = json.loads(invoke("retention", sample("profile_list"))["body"])["profiles"]
+    assert listed == told
+    sync_wiring.submit.cache_clear()  # as another instance, which remembers nothing
+    (refused,) = json.loads(invoke("submit", sample("submit"))["body"])["results"]
+    assert (taken["status"], refused["status"], refused["errors"][0]["field"]) == (
+        "committed",
+        "rejected",
+        "event.type",
+    )
+    audited = json.loads(invoke("diagnostics", sample("audit"))["body"])["events"]
+    told_of = [(one["action"], one["outcome"], one["project"]) for one in audited if one["action"] == "profile_set"]
+    assert told_of == [("profile_set", "begun", "demo"), ("profile_set", "done", "demo")]
 
 
 def test_ledgers_and_events_are_shown_to_operators() -> None:
@@ -349,7 +397,8 @@ def test_a_crowd_is_left_to_workers_who_serve_a_shard_each(monkeypatch: pytest.M
     assert wire.sent == {}
     asked = sample("crowd")
     assert ("crowd", asked) in functions.started, "tests/events/crowd.json is what fan_out asks for"
-    assert len(functions.started) == 2
+    assert {tuple(payload) for _, payload in functions.started} == {("shares",)}
+    assert sorted(payload["shares"][0]["shard"] for _, payload in functions.started) == list(range(8))
     invoke("crowd", asked)
     assert core.state().marks(ledger).cursors == {}
     for _, payload in functions.started:
@@ -618,13 +667,13 @@ def test_emissions_are_counted_as_metrics(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_every_sample_is_used() -> None:
-    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_handlers*.py"))
+    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
     used = set(tests.split('sample("')[1:])
     names = {text.split('"')[0] for text in used}
     assert {path.stem for path in (ROOT / "tests/events").glob("*.json")} <= names
 
 
 def test_every_function_is_called_on_an_event_as_aws_sends_it() -> None:
-    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_handlers*.py"))
+    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
     called = set(re.findall(r'(?:invoke|answer)\(\s*"(\w+)"', tests))
     assert {app.parent.name for app in (ROOT / "functions").glob("*/app.py")} <= called

@@ -24,7 +24,7 @@ from millrace.runtime.token_checks import ExpectedToken, WrongSignature
 SECRET = "s" * 48
 EXPECTED = ExpectedToken("me", "us")
 NOW = int(time.time())
-GOOD = {"iss": "me", "aud": "us", "exp": NOW + 600, "client_id": "C1"}
+GOOD = {"iss": "me", "aud": "us", "exp": NOW + 86_400, "client_id": "C1"}
 HEAD = {"alg": "HS256", "typ": "JWT"}
 
 

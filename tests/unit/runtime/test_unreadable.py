@@ -25,6 +25,7 @@ from millrace.ledger.domain.page import Draft, Origin, Page, Record
 from millrace.ledger.domain.waiting import Waiting
 from millrace.live import wiring as live_wiring
 from millrace.live.adapters.memory import MemoryWire
+from millrace.live.domain.shards import key_of
 from millrace.live.ports import Subscription
 from millrace.runtime import bearer
 from millrace.runtime.settings import setting
@@ -214,12 +215,12 @@ def test_a_connection_with_an_unreadable_subscription_is_closed_and_every_other_
         live_wiring.connections().open(connection, core.now_ms())
         one = Subscription(connection, "sync", ledger.name, ("p",), "snake", "demo", 10**15, 0)
         live_wiring.subscriptions().add(one)
-    tear("CONNECTIONS_TABLE", f"l#{ledger.name}#p", "c2#sync", d={"S": "{torn"})
+    tear("CONNECTIONS_TABLE", f"l#{ledger.name}#p", key_of("c2", "sync"), d={"S": "{torn"})
     answer("submit", changed(sample("submit"), {"events": [item("e1")]}))
     invoke("fan_out", stream_of(ledger.name))
     assert {connection for connection, sent in wire.sent.items() if sent} == {"c1", "c3"}
     assert wire.closed == {"c2"}
-    assert ("subscription", "c2#sync") in told(caplog)
+    assert ("subscription", key_of("c2", "sync")) in told(caplog)
     answer("submit", changed(sample("submit"), {"events": [item("e2")]}))
     invoke("fan_out", stream_of(ledger.name))
     assert [len(wire.sent[connection]) for connection in ("c1", "c3")] == [2, 2]

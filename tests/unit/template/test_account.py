@@ -29,10 +29,21 @@ def test_every_role_may_use_the_accounts_own_key_through_the_services_that_keep_
     assert policy["Condition"] == "HasKey"
     (statement,) = policy["Properties"]["PolicyDocument"]["Statement"]
     assert statement["Resource"] == {"Ref": "KmsKeyArn"}
-    services = statement["Condition"]["StringEquals"]["kms:ViaService"]
-    assert {service["Fn::Sub"].partition(".")[0] for service in services} == {"dynamodb", "s3", "secretsmanager", "sqs"}
-    users = {role["Fn::If"][1]["Ref"] if "Fn::If" in role else role["Ref"] for role in policy["Properties"]["Roles"]}
-    assert users == of_type("AWS::IAM::Role").keys() - {"CanaryRole"}
+    services = {one["Fn::Sub"] for one in statement["Condition"]["StringEquals"]["kms:ViaService"]}
+    kept = ("dynamodb", "s3", "secretsmanager", "sqs")
+    assert services == {
+        f"{name}.${{AWS::Region}}.{end}" for name in kept for end in ("amazonaws.com", "${AWS::URLSuffix}")
+    }
+    for name, role in of_type("AWS::IAM::Role").items():
+        given = {"Fn::If": ["HasKey", {"Ref": "KeyPolicy"}, {"Ref": "AWS::NoValue"}]}
+        assert (given in role["Properties"]["ManagedPolicyArns"]) == (name != "CanaryRole"), name
+
+
+@pytest.mark.parametrize("policy", ["KeyPolicy", "TracingPolicy"])
+def test_a_role_has_its_policies_before_a_function_takes_it(policy: str) -> None:
+    """Lambda refuses to make a function that is to be traced and may not send traces. A policy that names roles comes
+    after them, at any time; one that they name comes before."""
+    assert not {"Roles", "Users", "Groups"} & of_type("AWS::IAM::ManagedPolicy")[policy]["Properties"].keys()
 
 
 def test_functions_are_traced_only_if_it_is_asked_for() -> None:
@@ -50,7 +61,9 @@ def test_every_function_may_send_traces_and_nothing_else_of_x_ray() -> None:
     assert policy["Condition"] == "HasTracing"
     (statement,) = policy["Properties"]["PolicyDocument"]["Statement"]
     assert statement["Action"] == ["xray:PutTraceSegments", "xray:PutTelemetryRecords"]
-    traced = {role["Ref"] for role in policy["Properties"]["Roles"]}
+    given = {"Fn::If": ["HasTracing", {"Ref": "TracingPolicy"}, {"Ref": "AWS::NoValue"}]}
+    roles = of_type("AWS::IAM::Role")
+    traced = {name for name, role in roles.items() if given in role["Properties"]["ManagedPolicyArns"]}
     assert traced == {attribute(function["Properties"]["Role"]).partition(".")[0] for function in functions().values()}
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Mapping
+from types import SimpleNamespace
 
 import pytest
 
 from infra.monitoring.alarm import ALL, Alarm
 from infra.monitoring.build import alarms
 from infra.monitoring.hub import read_hub
-from infra.monitoring.table import THROTTLES
+from infra.monitoring.table import THROTTLES, UNREADABLE
+from millrace.ledger.domain.errors import UnreadableRow
+from millrace.runtime import observe
 from tests.support.translated import attribute, functions, monitoring, named, of_type, template
 
 ALARMS = {alarm.name: alarm for alarm in alarms(read_hub())}
@@ -56,8 +60,9 @@ def named_thing(alarm: Alarm) -> str:
     return named(alarm.thing.dimensions[SOURCES[alarm.thing.namespace]])
 
 
-def test_only_causes_are_left_out_by_default_and_only_throttled_functions_are_such() -> None:
-    assert {alarm.kind for alarm in CAUSES.values()} == {THROTTLES}
+def test_only_causes_are_left_out_by_default_throttled_functions_and_sockets_that_nobody_could_close() -> None:
+    throttled = {alarm.name for alarm in ALARMS.values() if alarm.kind == THROTTLES}
+    assert CAUSES.keys() == throttled | {"deadline-dead-letters"}
     conditions = {name: one.get("Condition") for name, one in of_type("AWS::CloudWatch::Alarm", monitoring()).items()}
     assert {name for name, condition in conditions.items() if condition == ALL} == {
         alarm.logical_id for alarm in CAUSES.values()
@@ -88,6 +93,23 @@ def test_the_parameter_that_asks_for_all_alarms_reaches_them() -> None:
     assert monitoring()["Conditions"][ALL] == {"Fn::Equals": [{"Ref": "Alarms"}, "all"]}
     given = template()["Resources"]["Monitoring"]["Properties"]["Parameters"]
     assert given["Alarms"] == {"Ref": "Alarms"}
+
+
+def test_a_row_that_cannot_be_read_is_counted_where_its_alarm_looks(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever function met it."""
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "deliver")
+    monkeypatch.setenv("POWERTOOLS_METRICS_NAMESPACE", "Millrace/hub")
+    monkeypatch.setattr(observe, "logger", lambda: SimpleNamespace(error=lambda *_, **__: None))
+    observe.unreadable(UnreadableRow("targets", "tenant"))
+    counted = json.loads(capsys.readouterr().out.splitlines()[-1])
+    [metric] = counted["_aws"]["CloudWatchMetrics"]
+    (alarm,) = (alarm for alarm in ALARMS.values() if alarm.kind == UNREADABLE)
+    assert not alarm.shown_by
+    assert metric["Namespace"] == alarm.thing.namespace.replace("${Hub}", "hub")
+    assert [one["Name"] for one in metric["Metrics"]] == [alarm.kind.metric]
+    assert {name: counted[name] for names in metric["Dimensions"] for name in names} == alarm.thing.dimensions
 
 
 def test_no_function_reserves_concurrency_so_that_one_is_throttled_only_with_all_others() -> None:

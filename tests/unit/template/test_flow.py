@@ -279,6 +279,7 @@ def test_outputs_name_everything_a_person_needs() -> None:
         "BatchUrl",
         "BatchApiId",
         "DomainTarget",
+        "SocketDomainTarget",
         "WebSocketUrl",
         "SocketApiId",
         "DashboardName",

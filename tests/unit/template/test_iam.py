@@ -110,6 +110,7 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     "ReplayFunction": {
         "ReplayLogs.Arn": WRITE_LOGS,
         "LogTable.Arn": dynamodb("Query"),
+        "IndexTable.Arn": dynamodb("Query"),
         "StateTable.Arn": dynamodb("Query", "GetItem", "PutItem", "UpdateItem", "DeleteItem"),
         "TokenSecret.Id": READ_SECRET,
     },
@@ -214,6 +215,7 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "POST @connections": TALK,
         "DELETE @connections": TALK,
         "CrowdDeadLetters.Arn": SEND,
+        "IndexQueue.Arn": SEND,
         "function crowd": CALL,
     },
     "ArchiveFunction": {
@@ -232,7 +234,7 @@ RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "LogTable.Arn": dynamodb("Query"),
         "WaitingTable.Arn": dynamodb("UpdateItem"),
         "StateTable.Arn": dynamodb("Query", "UpdateItem"),
-        "IndexTable.Arn": dynamodb("BatchWriteItem"),
+        "IndexTable.Arn": dynamodb("BatchWriteItem", "Query"),
     },
     "DeliverFunction": {
         "DeliverLogs.Arn": WRITE_LOGS,
@@ -373,8 +375,12 @@ def test_roles_are_the_only_source_of_rights() -> None:
     assert not of_type("AWS::IAM::Policy")
     assert of_type("AWS::IAM::ManagedPolicy").keys() == {"KeyPolicy", "TracingPolicy"}
     for name, role in of_type("AWS::IAM::Role").items():
-        rights_in = "ManagedPolicyArns" if name == "CanaryRole" else "Policies"
-        assert role["Properties"].keys() == {"PermissionsBoundary", "AssumeRolePolicyDocument", rights_in}
+        own = set() if name == "CanaryRole" else {"Policies"}
+        known = {"PermissionsBoundary", "AssumeRolePolicyDocument", "ManagedPolicyArns", *own}
+        assert role["Properties"].keys() == known
+        if own:
+            shared = [one["Fn::If"][1]["Ref"] for one in role["Properties"]["ManagedPolicyArns"]]
+            assert set(shared) <= {"KeyPolicy", "TracingPolicy"}
 
 
 def test_only_lambda_may_take_a_functions_role_and_only_glue_a_jobs() -> None:
@@ -423,6 +429,7 @@ def job_rights(job: str) -> Mapping[str, set[str]]:
     [
         ("Archive", "Reserve", "archive#*"),
         ("Retention", "KeepRules", "retention#*"),
+        ("Retention", "KeepProfiles", "profiles#*"),
         ("Replay", "ReplaceTranscripts", "transcript#*"),
         ("Poll", "ReplaceStatus", "status#*"),
         ("Retain", "KeepTranscripts", "transcript#*"),

@@ -223,9 +223,31 @@ def test_a_function_that_sends_or_says_where_knows_the_socket_and_its_stage(func
 
 
 def test_the_output_names_the_sockets_address_with_its_stage() -> None:
-    address = template()["Outputs"]["WebSocketUrl"]["Value"]["Fn::Sub"]
+    condition, own, address = template()["Outputs"]["WebSocketUrl"]["Value"]["Fn::If"]
+    assert (condition, own) == ("HasSocketDomain", {"Fn::Sub": "wss://${SocketDomainName}"})
+    address = address["Fn::Sub"]
     assert address.startswith("wss://${SocketApi}.execute-api.")
     assert address.endswith(f"/{properties_of('SocketStage')['StageName']}")
+
+
+def test_the_socket_has_a_name_of_its_own_if_the_operator_has_one() -> None:
+    """API Gateway maps no WebSocket API to a name that has an API of another kind."""
+    mapping = properties_of("SocketMapping")
+    assert (mapping["ApiId"], mapping["Stage"]) == ({"Ref": "SocketApi"}, {"Ref": "SocketStage"})
+    assert mapping["DomainName"] == {"Ref": "SocketDomain"}
+    assert "ApiMappingKey" not in mapping
+    assert properties_of("SocketDomain")["DomainName"] == {"Ref": "SocketDomainName"}
+    parts = [template()["Resources"][name] for name in ("SocketDomain", "SocketMapping")]
+    assert {one["Condition"] for one in parts} == {"HasSocketDomain"}
+    assert template()["Parameters"]["SocketDomainName"]["Default"] == ""
+    assert attribute(template()["Outputs"]["SocketDomainTarget"]["Value"]) == "SocketDomain.RegionalDomainName"
+    of_http = [one["Properties"] for one in of_type("AWS::ApiGatewayV2::ApiMapping").values()]
+    assert [one["ApiId"] for one in of_http if one["DomainName"] == {"Ref": "SocketDomain"}] == [{"Ref": "SocketApi"}]
+
+
+@pytest.mark.parametrize("function", ["ConsoleFunction", "MetaFunction"])
+def test_who_says_where_the_socket_is_knows_its_own_name(function: str) -> None:
+    assert environment(function)["SOCKET_DOMAIN"] == {"Ref": "SocketDomainName"}
 
 
 @pytest.mark.parametrize("stage", sorted(of_type("AWS::ApiGatewayV2::Stage")))

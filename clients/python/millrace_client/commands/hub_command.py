@@ -44,7 +44,10 @@ class HubCall:
 
     def operator(self, contract: str = "", scope: str = "") -> Operator:
         """For all of the hub, or for one ledger of it."""
-        return self.open(Operator, *([scope] if contract == "sync" and scope else []))
+        return self.operator_of(*([scope] if contract == "sync" and scope else []))
+
+    def operator_of(self, *projects: str) -> Operator:
+        return self.open(Operator, *projects)
 
     def runtime(self, runtime_id: str) -> Runtime:
         hub = self.world.hub(self.asked)

@@ -61,10 +61,11 @@ def replay(
     yes: Yes = False,
 ) -> None:
     """Send a range of positions to a target again, also what it has got. Its receiver must tell repeats by id."""
-    if not (dry_run or yes) and not typer.confirm(f"Send {first} to {last} of {scope} to {target_id} again?", err=True):
-        raise Usage("Nothing was replayed.")
     matched = replayed = before = 0
+    question = f"Send {first} to {last} of {scope} to {target_id} again?"
     with call.operator(contract, scope) as hub:
+        if not (dry_run or yes) and not typer.confirm(question, err=True):
+            raise Usage("Nothing was replayed.")
         until_ms = None if dry_run else int(call.world.around.clock())
         for step in hub.targets.replay(target_id, contract, scope, first, last, until_ms=until_ms, dry_run=dry_run):
             matched, replayed = matched + step["matched"], replayed + step["replayed"]

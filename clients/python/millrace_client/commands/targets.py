@@ -61,9 +61,9 @@ def drain(call: HubCall, target_id: TargetId) -> None:
 
 def delete(call: HubCall, target_id: TargetId, yes: Yes = False) -> None:
     """Delete a target: it gets nothing more, and retention no longer waits for it. Its history stays."""
-    if not yes and not typer.confirm(f"Delete the target {target_id}?", err=True):
-        raise Usage("Nothing was deleted.")
     with call.operator() as hub:
+        if not yes and not typer.confirm(f"Delete the target {target_id}?", err=True):
+            raise Usage("Nothing was deleted.")
         deleted = hub.targets.delete(target_id)
     _done(call, {"target_id": target_id, "deleted": deleted}, "Deleted." if deleted else "There was no such target.")
 

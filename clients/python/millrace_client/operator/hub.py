@@ -10,6 +10,7 @@ from millrace_client.operator.grants import BreakGlass
 from millrace_client.operator.http import OperatorHttp
 from millrace_client.operator.lake import LakeDoors, QuarantineDoors
 from millrace_client.operator.ledgers import Ledgers
+from millrace_client.operator.profiles import ProjectProfiles
 from millrace_client.operator.standing import Standing
 from millrace_client.operator.targets import RetentionRules, Targets
 
@@ -36,6 +37,10 @@ class Operator(OperatorHttp):
     @cached_property
     def retention(self) -> RetentionRules:
         return RetentionRules(self)
+
+    @cached_property
+    def profiles(self) -> ProjectProfiles:
+        return ProjectProfiles(self)
 
     @cached_property
     def grants(self) -> BreakGlass:

@@ -55,6 +55,7 @@ def server() -> Iterator[Server]:
     class Threaded(socketserver.ThreadingTCPServer):
         daemon_threads = True
         allow_reuse_address = True
+        request_queue_size = 64
 
     with Threaded(("127.0.0.1", 0), Handler) as serving:
         threading.Thread(target=serving.serve_forever, daemon=True).start()

@@ -24,8 +24,9 @@ from millrace.ledger.adapters.wire.credentials import (
     function_credentials,
 )
 from millrace.ledger.adapters.wire.dynamodb import LeanDynamoDB
-from millrace.ledger.adapters.wire.endpoints import endpoint_url, is_known, suffix
+from millrace.ledger.adapters.wire.endpoints import endpoint_url, is_known
 from millrace.ledger.adapters.wire.failures import AwsUnanswered
+from millrace.ledger.adapters.wire.regions import suffix
 from millrace.runtime import clients
 
 NOW = 1_790_000_000.0

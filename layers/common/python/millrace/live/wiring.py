@@ -14,6 +14,7 @@ from millrace.sync import wiring as sync_wiring
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from millrace.ledger.adapters.threads import Threads
     from millrace.ledger.domain.access import Identity
     from millrace.live.adapters.crew import LambdaCrew
     from millrace.live.adapters.deadlines import SqsDeadlines
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from millrace.live.application.continue_snapshot import ContinueSnapshot
     from millrace.live.application.converse import Converse
     from millrace.live.application.fan_out import FanOut
+    from millrace.live.application.ring_full_buckets import BucketState
     from millrace.live.application.send_snapshot import SendSnapshot
     from millrace.live.application.serve_shard import ServeShard
     from millrace.live.application.take_place import TakePlace
@@ -155,7 +157,7 @@ def broadcast(may_go_on: Callable[[], bool]) -> Broadcast:
 
     return Broadcast(
         core.log(),
-        core.noting_state(),
+        followed_state(),
         subscriptions(),
         connections(),
         wire(),
@@ -166,6 +168,14 @@ def broadcast(may_go_on: Callable[[], bool]) -> Broadcast:
         may_go_on,
         call_crew=call_crew(),
     )
+
+
+@cache
+def followed_state() -> BucketState:
+    """State, as those use it who move the fan-out's cursor."""
+    from millrace.live.application.ring_full_buckets import BucketState
+
+    return BucketState(core.noting_state(), core.doorbell())
 
 
 @cache
@@ -189,7 +199,7 @@ def call_crew() -> CallCrew:
 
     return CallCrew(
         log=core.log(),
-        state=core.noting_state(),
+        state=followed_state(),
         shards=shards(),
         crew=crew(),
         clock=core.now_ms,
@@ -206,7 +216,7 @@ def serve_shard() -> ServeShard:
         broadcast=broadcast(lambda: True),
         call_crew=call_crew(),
         shards=shards(),
-        settle=SettleShards(core.noting_state(), shards(), core.now_ms, settings.connections_per_shard()),
+        settle=SettleShards(followed_state(), shards(), core.now_ms, settings.connections_per_shard()),
         clock=core.now_ms,
         new_id=lambda: os.urandom(8).hex(),
     )
@@ -223,4 +233,14 @@ def fan_out(may_go_on: Callable[[], bool], wake_targets: DeliveryWakes) -> FanOu
         broadcast=broadcast(may_go_on),
         may_go_on=may_go_on,
         clock=core.now_ms,
+        together=side_by_side(),
     )
+
+
+@cache
+def side_by_side() -> Threads:
+    """For ledgers; each may still use the threads for single calls."""
+    from millrace.ledger.adapters.threads import Threads
+    from millrace.live.domain.turns import SIDE_BY_SIDE
+
+    return Threads(SIDE_BY_SIDE, "side-by-side")

@@ -1,12 +1,13 @@
-"""What the realtime contract needs beside the ledger: counters, checkpoints, and a stored transcript."""
+"""What the realtime contract needs beside the ledger: counters, checkpoints, and an index of the order in time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from millrace.ledger.domain.names import Ledger
+from millrace.realtime.domain.time_index import BucketNote, TimeRow
 
 
 class Counters(Protocol):
@@ -38,3 +39,29 @@ class Checkpoints(Protocol):
 class Sessions(Protocol):
     def of_tenant(self, tenant: str) -> Iterable[Ledger]:
         """Every session ledger of a tenant; the cost follows what is found."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRows:
+    """Rows of one width in order of their last instants. `more`: further rows exist, none of an earlier one."""
+
+    rows: Sequence[TimeRow]
+    more: bool = False
+
+
+class TimeIndex(Protocol):
+    def note(self, session: Ledger) -> BucketNote | None:
+        """That of the last bucket that has one, strongly consistent."""
+
+    def notes(self, session: Ledger, bucket: int) -> Iterable[BucketNote]:
+        """Those of this bucket and of all after it, in order, strongly consistent."""
+
+    def write(self, session: Ledger, rows: Sequence[TimeRow], note: BucketNote) -> None:
+        """Store the rows and, when every one is durable, the note. The same once more changes nothing."""
+
+    def read(self, session: Ledger, width: int, since: int, after: TimeRow | None, limit: int) -> TimeRows:
+        """Up to `limit` rows of a width whose last instant is `since` or later, strongly consistent; those after this
+        row, if it is given."""
+
+    def forget(self, session: Ledger, rows: Sequence[TimeRow]) -> None:
+        """Remove rows. Idempotent."""

@@ -9,10 +9,15 @@ from millrace.ledger import wiring as core
 from millrace.runtime.settings import setting
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from millrace.realtime.adapters.dynamodb import DynamoRealtime
+    from millrace.realtime.adapters.time_index import DynamoTimes
     from millrace.realtime.application.checkpoint import Checkpoint
     from millrace.realtime.application.count_events import RealtimeMetrics
+    from millrace.realtime.application.index_times import IndexTimes
     from millrace.realtime.application.publish import Publish
+    from millrace.realtime.application.read_session import ReadSession
     from millrace.realtime.application.replay import Replay
     from millrace.realtime.application.take_events import TakeEvents
     from millrace.realtime.application.transcripts import Transcripts
@@ -47,10 +52,31 @@ def checkpoint() -> Checkpoint:
 
 
 @cache
+def read_session() -> ReadSession:
+    from millrace.realtime.application.read_session import ReadSession
+
+    return ReadSession(core.log(), core.state(), core.heads(), core.together())
+
+
+@cache
+def time_index() -> DynamoTimes:
+    from millrace.realtime.adapters.time_index import DynamoTimes
+
+    return DynamoTimes(core.dynamodb(), setting("INDEX_TABLE"), core.together())
+
+
+@cache
 def replay() -> Replay:
+    from millrace.realtime.application.order_in_time import OrderInTime
     from millrace.realtime.application.replay import Replay
 
-    return Replay(core.log(), core.state(), realtime_state(), core.heads(), core.together())
+    return Replay(read_session(), OrderInTime(read_session(), time_index()), realtime_state())
+
+
+def index_times(may_go_on: Callable[[], bool]) -> IndexTimes:
+    from millrace.realtime.application.index_times import IndexTimes
+
+    return IndexTimes(core.log(), core.state(), time_index(), may_go_on)
 
 
 @cache
@@ -60,7 +86,7 @@ def transcripts() -> Transcripts:
     from millrace.realtime.application.transcripts import Transcripts
 
     stored = DynamoProjections(core.dynamodb(), setting("STATE_TABLE"), "transcript", core.new_edition)
-    return Transcripts(FoldTranscripts(replay(), stored))
+    return Transcripts(FoldTranscripts(read_session(), stored))
 
 
 @cache

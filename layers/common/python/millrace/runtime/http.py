@@ -14,6 +14,7 @@ from typing import Any
 from millrace.ledger.domain import strict_json
 from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.errors import AuthFailed, BadRequest, MillraceError
+from millrace.ledger.domain.tracing import HEADER, traceparent
 from millrace.runtime import bearer, observe, settings
 
 MAX_BODY_BYTES = 1024 * 1024
@@ -61,6 +62,11 @@ class Request:
         """Header names are case-insensitive, whatever the gateway made of them."""
         headers = self.event.get("headers") or {}
         return str(next((value for key, value in headers.items() if key.lower() == name), ""))
+
+    @property
+    def trace(self) -> str:
+        """The call of the caller's that this request belongs to, if it says so."""
+        return traceparent(self.header(HEADER))
 
     def path(self, name: str) -> str:
         return str((self.event.get("pathParameters") or {}).get(name, ""))
@@ -201,7 +207,7 @@ def cors_headers(request: Request) -> dict[str, str]:
     return {
         "access-control-allow-origin": origin,
         "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE, OPTIONS",
-        "access-control-allow-headers": "authorization, content-type",
+        "access-control-allow-headers": "authorization, content-type, traceparent",
         "access-control-expose-headers": "retry-after, x-request-id",
         "access-control-max-age": "600",
         "vary": "origin",

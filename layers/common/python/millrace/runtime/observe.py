@@ -26,14 +26,18 @@ def logger() -> Logger:
     return Logger()
 
 
-def count(metrics: Mapping[Metric, int], **dimensions: str) -> None:
-    """Emit counters in CloudWatch's embedded format; zeros are left out."""
+HUB = "hub"
+"""The service of what is counted for the hub as a whole, whichever function met it: one alarm hears of all."""
+
+
+def count(metrics: Mapping[Metric, int], by: str | None = None, **dimensions: str) -> None:
+    """Emit counters in CloudWatch's embedded format; zeros are left out. `by`: the service, if not this function."""
     from aws_lambda_powertools.metrics import MetricUnit
 
     present = {name: value for name, value in metrics.items() if value}
     if not present:
         return
-    emitter = _metrics()
+    emitter = _metrics(by)
     for dimension, of in dimensions.items():
         emitter.add_dimension(dimension, of)
     for name, value in present.items():
@@ -46,10 +50,10 @@ def tell(ledger: Ledger, counts: Mapping[Metric, int]) -> None:
     count(counts, contract=ledger.contract)
 
 
-def _metrics() -> EphemeralMetrics:
+def _metrics(service: str | None = None) -> EphemeralMetrics:
     from aws_lambda_powertools.metrics import EphemeralMetrics
 
-    return EphemeralMetrics(namespace=setting("POWERTOOLS_METRICS_NAMESPACE", "Millrace"))
+    return EphemeralMetrics(namespace=setting("POWERTOOLS_METRICS_NAMESPACE", "Millrace"), service=service)
 
 
 def fields(**values: Any) -> dict[str, Any]:
@@ -62,7 +66,7 @@ def unreadable(row: UnreadableRow) -> None:
     from millrace.ledger.domain.metrics import Metric
 
     logger().error("unreadable_row", **row.details)
-    count({Metric.ROWS_UNREADABLE: 1})
+    count({Metric.ROWS_UNREADABLE: 1}, HUB)
 
 
 def report(failures: Failures) -> None:

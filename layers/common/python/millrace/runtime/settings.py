@@ -7,6 +7,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from millrace.ledger.adapters.wire.regions import suffix
+
 
 def setting(name: str, default: str | None = None) -> str:
     """Raises a `RuntimeError` that names what the deployment forgot."""
@@ -40,13 +42,19 @@ def loopback_targets() -> bool:
 
 
 def socket_url() -> str:
-    """The stage of the WebSocket API: at its own address on AWS, below the endpoint of an emulator."""
+    """The stage of the WebSocket API, for posts to its connections: at its own address on AWS, below the endpoint of
+    an emulator."""
     api_id, stage, emulator = setting("SOCKET_API_ID"), setting("SOCKET_STAGE"), os.environ.get("AWS_ENDPOINT_URL")
     region = os.environ.get("AWS_REGION", "us-east-1")
-    suffix = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
     if emulator:
         return f"{emulator}/_aws/execute-api/{api_id}/{stage}"
-    return f"https://{api_id}.execute-api.{region}.{suffix}/{stage}"
+    return f"https://{api_id}.execute-api.{region}.{suffix(region)}/{stage}"
+
+
+def websocket_url() -> str:
+    """Where clients open their sockets: under the deployment's own name, if it has one."""
+    own = setting("SOCKET_DOMAIN", "")
+    return f"wss://{own}" if own else socket_url().replace("http", "ws", 1)
 
 
 def tenant_places() -> tuple[int, int]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from millrace.ledger.domain.errors import NotFound
@@ -31,6 +32,14 @@ def read_folder(folder: Path) -> dict[str, StaticFile]:
     return {path.name: _read(path) for path in sorted(folder.iterdir()) if path.suffix in TYPES}
 
 
+def swagger_ui() -> Path:
+    """The folder in which Powertools, which every function has, brings the script and the style of Swagger UI."""
+    found = find_spec("aws_lambda_powertools")  # to import the part itself would load all of Powertools
+    if found is None or not found.submodule_search_locations:
+        raise RuntimeError("aws_lambda_powertools is not installed; the layer brings it")
+    return Path(found.submodule_search_locations[0], "event_handler/openapi/swagger_ui")
+
+
 def _read(path: Path) -> StaticFile:
     content = path.read_bytes()
     etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
@@ -49,10 +58,10 @@ def serve(files: Mapping[str, StaticFile], name: str, request: Request, headers:
     return Response(file.text, 200, file.content_type, told)
 
 
-def page_headers(**more: str) -> dict[str, str]:
+def page_headers(without: Collection[str] = (), **more: str) -> dict[str, str]:
     """Nothing but this hub's own files, in nobody's frame, and no text ever becomes markup or script.
 
-    Each keyword adds to a directive: `connect_src="wss://…"`.
+    Each keyword adds to a directive: `connect_src="wss://…"`. Directives that are named in `without` are left out.
     """
     rules = {
         "default-src": "'none'",
@@ -70,7 +79,7 @@ def page_headers(**more: str) -> dict[str, str]:
         directive = name.replace("_", "-")
         rules[directive] = f"{rules[directive]} {value}"
     return {
-        "content-security-policy": "; ".join(f"{name} {value}" for name, value in rules.items()),
+        "content-security-policy": "; ".join(f"{name} {value}" for name, value in rules.items() if name not in without),
         "cross-origin-opener-policy": "same-origin",
         "cross-origin-resource-policy": "same-origin",
         "referrer-policy": "no-referrer",

@@ -1,8 +1,9 @@
-"""What the sync contract needs beside the ledger: an index of its partitions. Each docstring is the contract."""
+"""What the sync contract needs beside the ledger: an index of its partitions, and profiles of projects. Each docstring
+is the contract."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -44,3 +45,24 @@ class PartitionIndex(Protocol):
 
     def before(self, ledger: Ledger, partition: str, position: int) -> IndexRow | None:
         """The row with the greatest `end` below `position`, strongly consistent."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfilePage:
+    """Profiles by project, in order of the names, and the name to go on after; None at the end."""
+
+    profiles: Mapping[str, str]
+    after: str | None
+
+
+class Profiles(Protocol):
+    """Which profile an operator gave to which project of a tenant."""
+
+    def get(self, tenant: str, project: str) -> str | None:
+        """None if none was given. What was put a moment ago may be missing."""
+
+    def put(self, tenant: str, project: str, profile: str | None) -> None:
+        """Replaces the last one; None takes it away. Durable when it returns."""
+
+    def page(self, tenant: str, after: str, limit: int) -> ProfilePage:
+        """Projects after this name, looking at `limit` rows at most, strongly consistent."""

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from millrace.sync.adapters.dynamodb import DynamoIndex
+    from millrace.sync.adapters.profiles import DynamoProfiles
     from millrace.sync.application.index_partitions import IndexPartitions
     from millrace.sync.application.read_project import ReadProject
+    from millrace.sync.application.set_profile import SetProfile
     from millrace.sync.application.submit import Submit
     from millrace.sync.application.sync import Sync
 
@@ -27,10 +29,26 @@ def partition_index() -> DynamoIndex:
 
 
 @cache
+def profiles() -> DynamoProfiles:
+    from millrace.sync.adapters.profiles import DynamoProfiles
+
+    return DynamoProfiles(core.dynamodb(), setting("STATE_TABLE"))
+
+
+@cache
 def submit() -> Submit:
+    from millrace.sync.application.choose_profile import ChooseProfile
     from millrace.sync.application.submit import Submit
 
-    return Submit(core.commit(), core.now_ms, settings.profiles())
+    choose = ChooseProfile(profiles(), settings.profiles(), core.now_ms)
+    return Submit(core.commit(), core.now_ms, choose)
+
+
+@cache
+def set_profile() -> SetProfile:
+    from millrace.sync.application.set_profile import SetProfile
+
+    return SetProfile(profiles(), settings.profiles())
 
 
 @cache

@@ -101,7 +101,7 @@ def _pick(ledger: str, event: Event, delivery: Delivery | None = None, *, scoped
         event_id, kind, body = outside(ledger, event, scoped=scoped)
     except (ValueError, KeyError, TypeError) as error:
         raise UnreadableRow("event", f"{ledger} {event.position}", type(error).__name__) from error
-    return kind, Pick(event.position, event_id, body, delivery)
+    return kind, Pick(event.position, event_id, body, delivery, event.origin.trace)
 
 
 def _new(ledger: str, event: Event, pruned: Pruned, *, scoped: bool) -> NewEvent:

@@ -26,7 +26,7 @@ TAKEN = "event_id is taken by an event with other content"
 class Ingest:
     commit: Commit
 
-    def __call__(self, identity: Identity, body: Any) -> list[Result]:
+    def __call__(self, identity: Identity, body: Any, trace: str = "") -> list[Result]:
         """One result per event, in order. The journal is that of the token's team."""
         identity.require(PRODUCER)
         identity.require_reach(team_partition(identity.team_slug), "its team's journal", field="team_slug")
@@ -34,7 +34,7 @@ class Ingest:
         checked = check_batch(body)
         drafts = [one for one in checked if isinstance(one, Draft)]
         ledger = journal(identity.tenant, identity.team_slug)
-        outcomes = iter(self.commit(ledger, drafts, Origin(identity.client_id)))
+        outcomes = iter(self.commit(ledger, drafts, Origin(identity.client_id, trace=trace)))
         return merged(
             [
                 _result(one.id, next(outcomes)) if isinstance(one, Draft) else refusal_of(number, one)

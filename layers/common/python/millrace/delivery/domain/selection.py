@@ -27,6 +27,8 @@ class Pick:
     event_id: str
     body: bytes
     delivery: Delivery | None = None
+    trace: str = ""
+    """The `traceparent` of the call in which the event came, if its caller said which."""
 
 
 @dataclass(frozen=True, slots=True)

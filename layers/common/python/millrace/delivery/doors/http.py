@@ -33,7 +33,7 @@ def ingest(keep: Ingest, request: Request) -> Response:
     if request.path("proxy").rstrip("/") != "batch":
         raise NotFound("There is no such route.")
     identity = request.identity()
-    results = keep(identity, json_of(request))
+    results = keep(identity, json_of(request), request.trace)
     counts = {name: sum(one["status"] == name for one in results) for name in COUNTED}
     request.noted.update(counts)
     observe.count({COUNTED[name]: count for name, count in counts.items()}, contract="delivery")

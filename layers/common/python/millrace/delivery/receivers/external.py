@@ -10,7 +10,7 @@ from millrace.delivery.domain.outcomes import Answer, judge, judge_webhook
 from millrace.delivery.domain.selection import Pick
 from millrace.delivery.domain.targets import MOST_BYTES, MOST_EVENTS, Blocked
 from millrace.delivery.receivers.kind import Parts, ReceiverKind
-from millrace.delivery.receivers.posting import BATCH_HEADERS, JSON, Outgoing, answered, batch_body, packed
+from millrace.delivery.receivers.posting import BATCH_HEADERS, JSON, Outgoing, answered, batch_body, packed, traced
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,7 @@ class External:
         message_id = signing.message_id([pick.event_id for pick in picks])
         headers = signing.headers(message_id, self.clock() // 1000, body, self.secrets)
         headers |= {"Authorization": self.authorization} if self.authorization else {}
+        headers |= traced(picks)
         if self.webhook:
             return self._post({**headers, **JSON}, body, picks)
         return self._post({**headers, **BATCH_HEADERS}, packed(body), picks)

@@ -9,6 +9,7 @@ from typing import Protocol
 from millrace.delivery.domain.outcomes import Answer, Response, held, unreached
 from millrace.delivery.domain.selection import Pick
 from millrace.ledger.domain.errors import Unavailable
+from millrace.ledger.domain.tracing import HEADER
 
 JSON: Mapping[str, str] = {"Content-Type": "application/json"}
 BATCH_HEADERS: Mapping[str, str] = {**JSON, "Content-Encoding": "gzip"}
@@ -32,6 +33,12 @@ class Outgoing(Protocol):
 def batch_body(picks: Sequence[Pick]) -> bytes:
     """The events byte for byte as they were captured."""
     return b'{"events":[' + b",".join(pick.body for pick in picks) + b"]}"
+
+
+def traced(picks: Sequence[Pick]) -> dict[str, str]:
+    """The header of a request whose events all came in one call; those of several calls have no common one."""
+    traces = {pick.trace for pick in picks}
+    return {HEADER: trace} if len(traces) == 1 and (trace := traces.pop()) else {}
 
 
 def packed(body: bytes) -> bytes:

@@ -9,7 +9,7 @@ from millrace.delivery.domain.outcomes import Answer, judge
 from millrace.delivery.domain.selection import Pick
 from millrace.delivery.domain.targets import BATCH_PATH, MOST_BYTES, MOST_EVENTS, Blocked
 from millrace.delivery.receivers.kind import Gate, Parts, ReceiverKind
-from millrace.delivery.receivers.posting import BATCH_HEADERS, Outgoing, answered, batch_body, packed
+from millrace.delivery.receivers.posting import BATCH_HEADERS, Outgoing, answered, batch_body, packed, traced
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Teamspace:
 
     def deliver(self, picks: Sequence[Pick]) -> Answer:
         url = self.url.rstrip("/") + BATCH_PATH
-        headers = {**BATCH_HEADERS, "Authorization": f"Bearer {self.token}"}
+        headers = {**BATCH_HEADERS, "Authorization": f"Bearer {self.token}", **traced(picks)}
         body = packed(batch_body(picks))
         return answered(lambda: self.outbound.post(url, headers, body), picks, self.clock, judge)
 

@@ -31,7 +31,7 @@ Result = Recorded | Rejected
 class RecordCatalog:
     commit: Commit
 
-    def __call__(self, identity: Identity, domain: str, events: Sequence[Any]) -> list[Result]:
+    def __call__(self, identity: Identity, domain: str, events: Sequence[Any], trace: str = "") -> list[Result]:
         """One result per event, in order. A bad event undoes nothing and stops no other."""
         identity.require(PRODUCER)
         identity.may_name(domain=domain)
@@ -39,7 +39,7 @@ class RecordCatalog:
         checked = [_checked(event) for event in events]
         drafts = [one for one in checked if isinstance(one, Draft)]
         ledger = catalog_ledger(identity.tenant, domain)
-        outcomes = iter(self.commit(ledger, drafts, Origin(identity.client_id)))
+        outcomes = iter(self.commit(ledger, drafts, Origin(identity.client_id, trace=trace)))
         seen: set[str] = set()
         return [_result(one, next(outcomes), seen) if isinstance(one, Draft) else one for one in checked]
 

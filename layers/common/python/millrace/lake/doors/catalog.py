@@ -23,7 +23,7 @@ REASONS = {400: "validation_failed", 409: "conflict", 413: "too_large"}
 def record(record_catalog: RecordCatalog, read_protobuf: ReadProtobuf, request: Request) -> Response:
     identity, domain = request.identity(), request.path("domain")
     sent, is_batch = _sent(request, read_protobuf)
-    results = record_catalog(identity, domain, sent)
+    results = record_catalog(identity, domain, sent, request.trace)
     recorded = [result for result in results if isinstance(result, Recorded)]
     deduped, rejected = sum(result.deduped for result in recorded), len(results) - len(recorded)
     fresh = len(recorded) - deduped

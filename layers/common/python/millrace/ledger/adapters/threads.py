@@ -9,6 +9,7 @@ from threading import current_thread
 from typing import Any
 
 PREFIX = "together"
+"""Of the threads in which single calls run."""
 
 
 @dataclass(slots=True)
@@ -16,13 +17,15 @@ class Threads:
     """The pool is made on first use, so a frozen snapshot of the process holds no threads."""
 
     workers: int = 16
+    prefix: str = PREFIX
+    """Another one makes an outer pool, whose calls may use this one."""
     _pool: ThreadPoolExecutor | None = field(default=None)
 
     def __call__(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
-        if len(calls) == 1 or current_thread().name.startswith(PREFIX):
+        if len(calls) <= 1 or current_thread().name.startswith(self.prefix):
             return [call() for call in calls]  # a worker that waited for other workers could wait for ever
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.workers, thread_name_prefix=PREFIX)
+            self._pool = ThreadPoolExecutor(self.workers, thread_name_prefix=self.prefix)
         futures = [self._pool.submit(call) for call in calls[1:]]
         errors: list[Exception] = []
         results: list[Any] = []

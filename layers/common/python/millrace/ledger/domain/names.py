@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 INDEXED = frozenset({"sync"})
-"""The contracts whose events name partitions: only their ledgers have an index, and retention by partition."""
+"""The contracts whose events name partitions: only their ledgers have a partition index, and retention by partition."""
+TIMED = frozenset({"realtime"})
+"""The contracts whose events are also read in the order of their own times: their ledgers have a time index."""
 BUCKET = 1024
 """Positions per bucket. A page never crosses a bucket's end: the bucket of a position is arithmetic, not a look-up."""
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 
 from millrace.ledger.domain.binary import Reader, text
 from millrace.ledger.domain.canonical import DIGEST_BYTES
-from millrace.ledger.domain.page import Origin, Part, Record
+from millrace.ledger.domain.page import Origin, Page, Part, Record
 
 RAW, DEFLATED = b"\x01", b"\x02"
 WRITE_UNIT = 1024
@@ -69,9 +70,15 @@ def unpack(packed: bytes) -> tuple[Record, ...]:
 
 
 def pack_parts(parts: Sequence[Part]) -> bytes:
-    """u16 parts, u16 origins; of each origin two texts; of each part u16 count, u16 origin, and its nonce as a text."""
+    """u16 parts, u16 origins; of each origin two texts; of each part u16 count, u16 origin, and its nonce as a text.
+
+    Which call a part belonged to is kept beside this: `traces_of`."""
     numbers: dict[Origin, int] = {}
-    rows = [(part.count, numbers.setdefault(part.origin, len(numbers)), part.nonce) for part in parts]
+    origins = [Origin(part.origin.client_id, part.origin.connection) for part in parts]
+    rows = [
+        (part.count, numbers.setdefault(origin, len(numbers)), part.nonce)
+        for part, origin in zip(parts, origins, strict=True)
+    ]
     packed = [struct.pack("<HH", len(rows), len(numbers))]
     packed += [text(name.encode()) for origin in numbers for name in (origin.client_id, origin.connection)]
     packed += [struct.pack("<HH", count, origin) + text(nonce) for count, origin, nonce in rows]
@@ -84,6 +91,24 @@ def unpack_parts(packed: bytes) -> tuple[Part, ...]:
     known = [Origin(reader.text().decode(), reader.text().decode()) for _ in range(origins)]
     rows = [(*reader.take("<HH"), reader.text()) for _ in range(parts)]
     return tuple(Part(count, known[origin], nonce) for count, origin, nonce in rows)
+
+
+def traces_of(page: Page) -> str:
+    """The `traceparent` of each request of a page, with commas between; empty if none has one."""
+    traces = [part.origin.trace for part in page.parts] or [page.origin.trace]
+    return ",".join(traces) if any(traces) else ""
+
+
+def with_traces(page: Page, traces: str) -> Page:
+    """A page with what `traces_of` made of it."""
+    found = traces.split(",")
+    if not traces or len(found) != max(1, len(page.parts)):
+        return page
+    parts = tuple(
+        replace(part, origin=replace(part.origin, trace=trace))
+        for part, trace in zip(page.parts, found if page.parts else (), strict=True)
+    )
+    return replace(page, origin=replace(page.origin, trace=found[0]), parts=parts)
 
 
 def _columns(records: Sequence[Record]) -> bytes:

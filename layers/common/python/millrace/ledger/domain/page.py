@@ -40,10 +40,12 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who committed a page: the client, and the connection it came in on (none over HTTP)."""
+    """Who committed a page: the client, the connection it came in on (none over HTTP), and the call it belonged to."""
 
     client_id: str
     connection: str = ""
+    trace: str = ""
+    """The caller's `traceparent`; none if it sent none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,9 @@ class Part:
     @property
     def weight(self) -> int:
         """At least what packing adds for it: a page of many small requests must fit, too."""
-        return 10 + len(self.origin.client_id.encode()) + len(self.origin.connection.encode()) + len(self.nonce)
+        origin = self.origin
+        named = len(origin.client_id.encode()) + len(origin.connection.encode()) + len(origin.trace)
+        return 11 + named + len(self.nonce)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,5 +8,8 @@ from typing import Any
 
 
 def known(cls: type[Any], stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Of what is stored, the fields that the dataclass has."""
+    """Of what is stored, the fields that the dataclass has. Raises `TypeError` if it has no fields at all: an older
+    release wrote fewer, and none wrote anything else."""
+    if not isinstance(stored, Mapping):
+        raise TypeError(f"A {cls.__name__} is stored by its fields.")
     return {field.name: stored[field.name] for field in fields(cls) if field.name in stored}

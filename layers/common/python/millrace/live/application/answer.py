@@ -109,10 +109,12 @@ class Answers:
         known = replace(connection, identity=identity, project=project, expires_ms=identity.expires_ms)
         return SocketAnswer(known, [message("connected", content, msg_id)])
 
-    def on_submit(self, connection: Connection, payload: Mapping[str, Any], msg_id: Any) -> SocketAnswer:
+    def on_submit(
+        self, connection: Connection, payload: Mapping[str, Any], msg_id: Any, trace: str = ""
+    ) -> SocketAnswer:
         stops = dialects.stops_at_first_rejection(connection.dialect)
         results = self.submit(
-            _identity(connection), connection.project, payload, connection.id, stop_at_rejection=stops
+            _identity(connection), connection.project, payload, connection.id, trace, stop_at_rejection=stops
         )
         return SocketAnswer(connection, [message("submit_events_result", {"results": results}, msg_id)])
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from millrace.ledger.domain import strict_json
 from millrace.ledger.domain.errors import BadRequest, MillraceError, Unavailable, UnreadableRow
+from millrace.ledger.domain.tracing import HEADER, traceparent
 from millrace.live.application.answer import Answers, SocketAnswer
 from millrace.live.domain import dialects
 from millrace.live.domain.line import SYNC
@@ -91,6 +93,8 @@ class Converse:
         handler = self.answers.by_type.get(message["type"])
         if handler is None:
             raise BadRequest(f"No such message type; known: {', '.join(self.answers.by_type)}.", field="type")
+        if message["type"] == "submit_events" and (trace := traceparent(message.get(HEADER))):
+            handler = partial(self.answers.on_submit, trace=trace)
         return handler(connection, message["payload"], message.get("msg_id"))
 
     def _tell(self, connection_id: str, parsed: Mapping[str, Any], error: MillraceError) -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 from millrace.ledger.application.failures import Failures
 from millrace.ledger.domain.names import INDEXED, Ledger
-from millrace.ledger.ports import Doorbell
-from millrace.live.domain.turns import SLICE_MS, in_turns
+from millrace.ledger.ports import Doorbell, Together
+from millrace.live.domain.turns import SIDE_BY_SIDE, SLICE_MS, by_tenant, in_turns
 from millrace.live.ports import DeliveryWakes
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,24 +27,45 @@ class FanOut:
     """Brings a ledger's new events to its subscriptions; True when the head was reached."""
     may_go_on: Callable[[], bool]
     clock: Callable[[], int]
+    together: Together
+    """For several ledgers; what serves one of them has threads of its own."""
 
     def __call__(self, ledgers: Sequence[Ledger], *, grown: bool) -> Failures:
         """`grown`: the log itself rang, so the indexer and the targets have to hear of it too. One failure holds
-        nothing else back; the caller sees to it that these ledgers come again. Tenants take turns, and a batch of the
-        log is worked on for a slice only: what is left is rung for, so that the next batch does not wait for it."""
+        nothing else back; the caller sees to it that these ledgers come again. Tenants take turns, some ledgers are
+        served side by side, and a batch of the log is worked on for a slice only: what is left is rung for, so that the
+        next batch does not wait for it."""
         failures, began_ms = Failures(), self.clock()
-        if grown:
-            indexed = [ledger for ledger in ledgers if ledger.contract in INDEXED]
-            failures.around("index", "", partial(self.index.ring, indexed), None)
-            failures.around("wake", "", partial(self.wake_targets, [ledger.name for ledger in ledgers]), None)
+        calls = deque(self._wake(ledgers, failures) if grown else ())
         left = deque(in_turns(ledgers))
-        while left and not (grown and self.clock() - began_ms >= SLICE_MS):
-            ledger = left.popleft()
-            failures.around("fan_out", ledger.name, partial(self._serve, ledger), None)
+
+        def serve() -> None:
+            """Others are woken first, however long that takes: nobody rings for them again."""
+            while (call := _next(calls)) is not None:
+                call()
+            while not (grown and self.clock() - began_ms >= SLICE_MS) and (ledger := _next(left)) is not None:
+                failures.around("fan_out", ledger.name, partial(self._serve, ledger), None)
+
+        self.together([serve] * min(SIDE_BY_SIDE, len(calls) + len(left)))
         if left:
             failures.around("rest", "", partial(self.rest.ring, list(left)), None)
         return failures
 
+    def _wake(self, ledgers: Sequence[Ledger], failures: Failures) -> Iterator[Callable[[], object]]:
+        indexed = [ledger for ledger in ledgers if ledger.contract in INDEXED]
+        yield partial(failures.around, "index", "", partial(self.index.ring, indexed), None)
+        for tenant, grown in by_tenant(ledgers).items():
+            names = [ledger.name for ledger in grown]
+            yield partial(failures.around, "wake", tenant, partial(self.wake_targets, names), None)
+
     def _serve(self, ledger: Ledger) -> None:
         if not self.broadcast(ledger) and not self.may_go_on():
             self.rest.ring([ledger])
+
+
+def _next(waiting: deque[T]) -> T | None:
+    """Somebody else may have taken the last one."""
+    try:
+        return waiting.popleft()
+    except IndexError:
+        return None

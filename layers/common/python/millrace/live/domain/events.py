@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from millrace.ledger.domain.errors import BadRequest
 from millrace.ledger.domain.names import split_key
 from millrace.ledger.domain.page import Event
+from millrace.ledger.domain.tracing import HEADER
 from millrace.live.domain import dialects
 from millrace.live.domain.messages import PROTOCOL, SocketError, error_message, message, to_text
 from millrace.streams.domain.envelope import without_nulls
@@ -54,8 +55,9 @@ class Addressee(Protocol):
 
 def broadcast(dialect: str, project: str, event: Event) -> str:
     if dialect == dialects.SNAKE:
-        return f'{{"type":"event_broadcast","protocol_version":"{PROTOCOL}","payload":{event_json(event)}}}'
-    built = message("event_broadcast", as_it_came(event))
+        trace = f',"{HEADER}":"{event.origin.trace}"' if event.origin.trace else ""
+        return f'{{"type":"event_broadcast","protocol_version":"{PROTOCOL}","payload":{event_json(event)}{trace}}}'
+    built = message("event_broadcast", as_it_came(event)) | _traced(event)
     return to_text(dialects.write(dialect, built, project=project))
 
 
@@ -66,7 +68,12 @@ def subscribed_event(dialect: str, project: str, subscription_id: str, phase: st
     content: dict[str, Any] = json.loads(without_nulls(body) if contract == "streams" else body)
     content[POSITION_NAMES[contract]] = event.position
     payload = {"subscription_id": subscription_id, "phase": phase, "event": content}
-    return to_text(dialects.write(dialect, message("event", payload), project=project))
+    return to_text(dialects.write(dialect, message("event", payload) | _traced(event), project=project))
+
+
+def _traced(event: Event) -> dict[str, str]:
+    """Beside the payload: the call in which the event came, if its caller said which."""
+    return {HEADER: event.origin.trace} if event.origin.trace else {}
 
 
 def gap(dialect: str, project: str, subscription_id: str, phase: str, event: Mapping[str, Any]) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.ports import Claimed, Marks, State
 from millrace.operators.ports import ClaimScan, Key, Scanned, StoredClaim
+from millrace.realtime.domain.time_index import BucketNote, TimeRow
+from millrace.realtime.ports import TimeIndex, TimeRows
 from millrace.streams.ports import RestorableRows, VersionedRow
 from millrace.sync.ports import IndexRow, IndexRows, PartitionIndex
 
@@ -45,6 +47,26 @@ class DryIndex:
 
     def before(self, ledger: Ledger, partition: str, position: int) -> IndexRow | None:
         return self.index.before(ledger, partition, position)
+
+
+@dataclass(frozen=True, slots=True)
+class DryTimes:
+    index: TimeIndex
+
+    def note(self, session: Ledger) -> BucketNote | None:
+        return self.index.note(session)
+
+    def notes(self, session: Ledger, bucket: int) -> Iterable[BucketNote]:
+        return self.index.notes(session, bucket)
+
+    def write(self, session: Ledger, rows: Sequence[TimeRow], note: BucketNote) -> None:
+        pass
+
+    def read(self, session: Ledger, width: int, since: int, after: TimeRow | None, limit: int) -> TimeRows:
+        return self.index.read(session, width, since, after, limit)
+
+    def forget(self, session: Ledger, rows: Sequence[TimeRow]) -> None:
+        pass
 
 
 @dataclass(frozen=True, slots=True)

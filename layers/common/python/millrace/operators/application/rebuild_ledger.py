@@ -10,7 +10,7 @@ from millrace.ledger.application.heads import find_head
 from millrace.ledger.application.raise_cursor import raise_cursor
 from millrace.ledger.application.read_log import retained_from
 from millrace.ledger.domain.consumers import ARCHIVE_CONSUMER, FAN_OUT_CONSUMER
-from millrace.ledger.domain.names import INDEXED, Ledger, bucket_last, bucket_of, ledger_named
+from millrace.ledger.domain.names import INDEXED, TIMED, Ledger, bucket_last, bucket_of, ledger_named
 from millrace.ledger.domain.page import Event, contiguous
 from millrace.ledger.ports import Log, Marks, State, Together
 from millrace.operators.application.bookmark import Bookmark
@@ -23,6 +23,7 @@ from millrace.operators.domain.rebuilt import (
     UNKNOWN_MARKERS,
     Rebuilt,
 )
+from millrace.realtime.application.rebuild_times import RebuildTimes
 from millrace.streams.application.restore_rows import RestoreRows
 from millrace.sync.application.rebuild_index import RebuildIndex
 
@@ -38,6 +39,7 @@ class RebuildLedger:
     state: State
     claims: RebuildClaims | None
     index: RebuildIndex
+    times: RebuildTimes
     rows: RestoreRows
     together: Together
     clock: Callable[[], int]
@@ -59,6 +61,8 @@ class RebuildLedger:
         if ledger.contract in INDEXED:
             start = bookmark.ledgers.get(name, 0)
             report.count("index rows", self.index(ledger, start, partial(bookmark.indexed, name)))
+        elif ledger.contract in TIMED:
+            report.count("index rows", self.times(ledger))
         elif ledger.contract == "streams":
             self._restore_rows(ledger, report)
         if floor > 1 and forgotten and ledger.contract in PRUNED:

@@ -9,6 +9,7 @@ from millrace.lake.domain.wrapping import CATALOG, SYNC, wrap
 from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.domain.page import Event
+from millrace.ledger.domain.tracing import HEADER
 from millrace.sync.domain.as_sent import split
 
 
@@ -35,7 +36,7 @@ def event_json(ledger: Ledger, event: Event) -> dict[str, Any]:
         "committed_ms": event.time_ms,
         "type": type_of(ledger, event),
         "partitions": list(event.record.partitions),
-        "by": {"client_id": event.origin.client_id},
+        "by": {"client_id": event.origin.client_id, **({HEADER: event.origin.trace} if event.origin.trace else {})},
         "pruned": body is None,
     }
     if body is not None:

@@ -54,6 +54,10 @@ class Unknown:
 UNKNOWN = (
     Unknown("retention policies", "No policy is set, so nothing is pruned. Set them again (`PUT /v1/retention/…`)."),
     Unknown(
+        "profiles of projects",
+        "Projects take what the deployment says. Set their profiles again (`PUT /v1/projects/…/profile`).",
+    ),
+    Unknown(
         "fan-out cursors", "A connection that stayed open through the loss may be sent events of the last day again."
     ),
     Unknown("archive reservations", "Cursors follow the archive's objects. What is not in an object is archived anew."),

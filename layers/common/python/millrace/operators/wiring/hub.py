@@ -30,14 +30,16 @@ from millrace.ledger.ports import State
 from millrace.operators.adapters.clients import identity_of
 from millrace.operators.adapters.scans import DynamoClaimScan, DynamoLogScan
 from millrace.operators.application.check_targets import CheckTargets
-from millrace.operators.application.dry_run import DryClaims, DryIndex, DryRows, DryState
+from millrace.operators.application.dry_run import DryClaims, DryIndex, DryRows, DryState, DryTimes
 from millrace.operators.application.rebuild import Rebuild
 from millrace.operators.application.rebuild_archive_cursors import RebuildArchiveCursors
 from millrace.operators.application.rebuild_claims import RebuildClaims
 from millrace.operators.application.rebuild_ledger import RebuildLedger
-from millrace.realtime.adapters.dynamodb import DynamoRealtime
+from millrace.realtime.adapters.time_index import DynamoTimes
 from millrace.realtime.application.fold_transcripts import FoldTranscripts
-from millrace.realtime.application.replay import Replay
+from millrace.realtime.application.index_times import IndexTimes
+from millrace.realtime.application.read_session import ReadSession
+from millrace.realtime.application.rebuild_times import RebuildTimes
 from millrace.streams.adapters.dynamodb.rows import DynamoRows
 from millrace.streams.application.restore_rows import RestoreRows
 from millrace.sync.adapters.dynamodb import DynamoIndex
@@ -103,15 +105,15 @@ class Hub:
         """R8: the transcript of a session is stored before its events go, whether anybody ever asked for it or not."""
         if ledger.contract != "realtime":
             return through
-        checkpoints = DynamoRealtime(self.dynamodb, self.state_table, self.together)
-        replay = Replay(self.log, self.state, checkpoints, Heads(now_ms), self.together)
-        return FoldTranscripts(replay, self._projections("transcript")).keep(ledger, through)
+        session = ReadSession(self.log, self.state, Heads(now_ms), self.together)
+        return FoldTranscripts(session, self._projections("transcript")).keep(ledger, through)
 
     def rebuild(self, tell: Callable[[str, int], None], *, with_claims: bool = True, dry_run: bool = False) -> Rebuild:
         state, index, rows = self.state, self._index, DynamoRows(self.dynamodb, self.state_table)
         claims = self.claim_scan
         checked = RebuildClaims(self.log, DryClaims(claims) if dry_run else claims) if with_claims else None
         written: State = DryState(state) if dry_run else state
+        times = DynamoTimes(self.dynamodb, self.index_table, self.together)
         return Rebuild(
             log_scan=self.log_scan,
             claims=checked,
@@ -121,6 +123,7 @@ class Hub:
                 state=written,
                 claims=checked,
                 index=RebuildIndex(self.log, written, DryIndex(index) if dry_run else index),
+                times=RebuildTimes(IndexTimes(self.log, written, DryTimes(times) if dry_run else times, _no_hurry)),
                 rows=RestoreRows(DryRows(rows) if dry_run else rows, self.together, lambda: os.urandom(8).hex()),
                 together=self.together,
                 clock=now_ms,

@@ -14,7 +14,7 @@ from typing import Any
 from millrace.ledger.domain.errors import Contention
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.ports import Projection, Projections
-from millrace.realtime.application.replay import Replay, Stretch
+from millrace.realtime.application.read_session import ReadSession, Stretch
 from millrace.realtime.domain.transcript import Transcript, better, merge
 
 STORE_AFTER = 20
@@ -52,7 +52,7 @@ class Folded:
 
 @dataclass(frozen=True, slots=True)
 class FoldTranscripts:
-    replay: Replay
+    session: ReadSession
     projections: Projections
 
     def __call__(self, session: Ledger, *, rebuild: bool = False) -> Folded:
@@ -84,7 +84,7 @@ class FoldTranscripts:
         folded = Folded()
         folded.take_in(stored)
         while True:
-            read = self.replay.after(session, folded.through)
+            read = self.session.after(session, folded.through)
             if read.gone:
                 kept = self.projections.load(session)
                 if kept.through > folded.through:
@@ -104,7 +104,7 @@ class FoldTranscripts:
         for _ in range(PATIENCE):
             stored, folded, at = self.projections.load(session), Folded(), 0
             while True:
-                read = self.replay.after(session, at)
+                read = self.session.after(session, at)
                 if read.gone:
                     # If it was kept only after `stored` was loaded, storing over that fails, and all begins again.
                     folded.take_in(stored)

@@ -34,7 +34,7 @@ class Publish:
     commit: Commit
     together: Together
 
-    def __call__(self, identity: Identity, emissions: Sequence[Valid]) -> list[Published]:
+    def __call__(self, identity: Identity, emissions: Sequence[Valid], trace: str = "") -> list[Published]:
         """One result per event. Sessions do not wait for each other; within one the order given is kept."""
         identity.require(PRODUCER)
         identity.may_name()
@@ -59,7 +59,7 @@ class Publish:
                 self.commit,
                 realtime_ledger(identity.tenant, session),
                 [drafts[number] for number in numbers],
-                Origin(identity.client_id),
+                Origin(identity.client_id, trace=trace),
             )
             for session, numbers in sessions.items()
         ]

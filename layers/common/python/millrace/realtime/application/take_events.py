@@ -39,9 +39,10 @@ class TakeEvents:
     publish: Publish
     counters: Counters
 
-    def __call__(self, identity: Identity, verdicts: Sequence[Valid | Invalid]) -> TakenEvents:
+    def __call__(self, identity: Identity, verdicts: Sequence[Valid | Invalid], trace: str = "") -> TakenEvents:
         """What is stored is stored: counters that cannot be reached are behind, and nothing else is wrong."""
-        published = iter(self.publish(identity, [verdict for verdict in verdicts if isinstance(verdict, Valid)]))
+        valid = [verdict for verdict in verdicts if isinstance(verdict, Valid)]
+        published = iter(self.publish(identity, valid, trace))
         results = [next(published) if isinstance(verdict, Valid) else verdict for verdict in verdicts]
         taken = TakenEvents(results, counted=True)
         try:

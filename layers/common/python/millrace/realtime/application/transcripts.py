@@ -8,9 +8,8 @@ from typing import Any
 
 from millrace.ledger.domain.access import OPERATOR, Identity
 from millrace.realtime.application.fold_transcripts import FoldTranscripts
-from millrace.realtime.application.replay import PAGE_BYTES
 from millrace.realtime.domain.session_access import readable_session
-from millrace.realtime.domain.time_order import size_of
+from millrace.realtime.domain.time_order import PAGE_BYTES, size_of
 from millrace.realtime.domain.transcript import lines, place
 
 Place = tuple[int, str]

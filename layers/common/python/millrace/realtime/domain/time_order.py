@@ -1,6 +1,6 @@
 """Time order: of events that come in any order, the first ones after a place in (`ts`, `eventId`) order (R6).
 
-It is fed a whole session and holds one page of it, however long the session is.
+It is fed any number of events and holds one page of them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from typing import Any
 
 from millrace.ledger.domain.canonical import escaped_bytes
 from millrace.ledger.domain.instants import instant
+
+PAGE_BYTES = 4 * 1024 * 1024
+"""Of an answer."""
 
 Event = Mapping[str, Any]
 Place = tuple[int, str]
@@ -35,8 +38,8 @@ class FirstAfter:
     after: Place | None
     limit: int
     max_bytes: int
-    has_more: bool = False
-    """Whether there are others after those."""
+    left_out: Place | None = None
+    """Where the first of those is that did not fit."""
     _kept: list[tuple[Place, int, Event]] = field(default_factory=list)
     _bytes: int = 0
 
@@ -44,14 +47,19 @@ class FirstAfter:
         place = place_of(event)
         if self.after is not None and place <= self.after:
             return
-        if self.has_more and place > self._kept[-1][0]:
+        if self.left_out is not None and place > self.left_out:
             return
         size = size_of(event)
         insort(self._kept, (place, size, event), key=lambda one: one[0])
         self._bytes += size
         while len(self._kept) > 1 and (len(self._kept) > self.limit or self._bytes > self.max_bytes):
-            self._bytes -= self._kept.pop()[1]
-            self.has_more = True
+            self.left_out, gone, _ = self._kept.pop()
+            self._bytes -= gone
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there are others after those."""
+        return self.left_out is not None
 
     @property
     def events(self) -> list[Event]:
@@ -73,7 +81,7 @@ class PassedBy:
     def add(self, event: Event) -> None:
         if self.own is not None and place_of(event) < self.at:
             self.count += 1
-        elif event["eventId"] == self.at[1]:
+        elif place_of(event) == self.at:
             self.own = event["sequence"]
 
     def as_json(self) -> Mapping[str, int]:

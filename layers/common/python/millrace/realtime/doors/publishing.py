@@ -28,7 +28,7 @@ def publish(take: TakeEvents, request: Request) -> Response:
         # R3: what cannot be read as events is one invalid event.
         _observe(take(identity, [Invalid([problem_of(error)])]), request, identity.tenant)
         raise
-    taken = take(identity, [validate(event) for event in sent])
+    taken = take(identity, [validate(event) for event in sent], request.trace)
     _observe(taken, request, identity.tenant)
     answers = [
         published(result) if isinstance(result, Published) else (400, invalid(result.errors))

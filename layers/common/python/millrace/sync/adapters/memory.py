@@ -1,4 +1,4 @@
-"""The partition index in memory."""
+"""The partition index and the profiles of projects in memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from millrace.ledger.domain.names import Ledger
-from millrace.sync.ports import IndexRow, IndexRows
+from millrace.sync.ports import IndexRow, IndexRows, ProfilePage
 
 
 @dataclass(slots=True)
@@ -30,3 +30,25 @@ class MemoryIndex:
         with self.lock:
             rows = self.rows.get((ledger.name, partition), {})
             return rows[max(keys)] if (keys := [key for key in rows if key[0] < position]) else None
+
+
+@dataclass(slots=True)
+class MemoryProfiles:
+    rows: dict[tuple[str, str], str] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
+
+    def get(self, tenant: str, project: str) -> str | None:
+        with self.lock:
+            return self.rows.get((tenant, project))
+
+    def put(self, tenant: str, project: str, profile: str | None) -> None:
+        with self.lock:
+            self.rows.pop((tenant, project), None)
+            if profile is not None:
+                self.rows[tenant, project] = profile
+
+    def page(self, tenant: str, after: str, limit: int) -> ProfilePage:
+        with self.lock:
+            names = sorted(project for of, project in self.rows if of == tenant and project > after)
+            found = {name: self.rows[tenant, name] for name in names[:limit]}
+        return ProfilePage(found, names[limit - 1] if len(names) > limit else None)

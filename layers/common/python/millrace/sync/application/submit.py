@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
@@ -24,25 +24,32 @@ OTHER_PROJECT = Refusal(FORBIDDEN, [{"field": "project", "message": "is not the 
 class Submit:
     commit: Commit
     clock: Callable[[], int]
-    profiles: Mapping[str, str]
-    """`tenant/project` → profile; a project that is not named is open."""
+    profile_of: Callable[[str, str], str]
+    """The profile of a tenant's project."""
 
     def __call__(
-        self, identity: Identity, project: str, body: Any, connection: str = "", *, stop_at_rejection: bool = False
+        self,
+        identity: Identity,
+        project: str,
+        body: Any,
+        connection: str = "",
+        trace: str = "",
+        *,
+        stop_at_rejection: bool = False,
     ) -> list[dict[str, Any]]:
         """One result per item. With `stop_at_rejection` whatever follows a rejected item is not processed."""
         identity.require(PRODUCER)
         identity.require_project(project)
         identity.may_name(project=project)
         items = check_request(body)
-        profile = self.profiles.get(f"{identity.tenant}/{project}", "open")
+        profile = self.profile_of(identity.tenant, project)
         checked = [
             check_item(item, identity, profile) if item.get("project") in (None, project) else OTHER_PROJECT
             for item in items
         ]
         tried = list(takewhile(_is_draft, checked)) if stop_at_rejection else checked
         drafts = [result for result in tried if isinstance(result, Draft)]
-        origin = Origin(identity.client_id, connection)
+        origin = Origin(identity.client_id, connection, trace)
         ledger = Ledger.of("sync", identity.tenant, project)
         outcomes = iter(self.commit(ledger, drafts, origin, stop_at_conflict=stop_at_rejection))
         results = [

@@ -196,8 +196,9 @@ def _compatibility(event: Mapping[str, Any], errors: Errors) -> None:
         errors.append(_error("event.payload", f"must be an object, not {kind_of(event['payload'])}"))
 
 
+OPEN = "open"
 PROFILES: Mapping[str, Callable[[Mapping[str, Any], Errors], None]] = {
-    "open": _open,
+    OPEN: _open,
     "canonical": _canonical,
     "compatibility": _compatibility,
 }

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def submit(commit: Submit, request: Request) -> Response:
     identity, project = request.identity(), request.path("project")
-    results = commit(identity, project, request.json())
+    results = commit(identity, project, request.json(), trace=request.trace)
     committed = sum(result["status"] == "committed" for result in results)
     request.noted.update(project=project, committed=committed, rejected=len(results) - committed)
     observe.count(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from millrace.ledger.adapters.aws_errors import applied, condition_failed, refusals, translated
 from millrace.ledger.adapters.dynamodb.batch import Item, get_all
 from millrace.ledger.domain.names import Ledger, bucket_of
-from millrace.ledger.domain.packing import pack, pack_parts, unpack, unpack_parts
+from millrace.ledger.domain.packing import pack, pack_parts, traces_of, unpack, unpack_parts, with_traces
 from millrace.ledger.domain.page import Origin, Page
 from millrace.ledger.ports import Run, Together
 
@@ -106,12 +106,15 @@ def _item(ledger: Ledger, page: Page) -> dict[str, Any]:
     if page.parts:
         item["p"] = {"B": pack_parts(page.parts)}
         overhead += len(item["p"]["B"])
+    if traces := traces_of(page):
+        item["c"] = {"S": traces}
+        overhead += 1 + len(traces)
     item["e"] = {"B": pack(page.records, overhead)}
     return item
 
 
 def _page(item: Item) -> Page:
-    return Page(
+    page = Page(
         first=int(item["f"]["N"]),
         records=unpack(item["e"]["B"]),
         time_ms=int(item["t"]["N"]),
@@ -120,3 +123,4 @@ def _page(item: Item) -> Page:
         revision=int(item["r"]["N"]),
         parts=unpack_parts(item["p"]["B"]) if "p" in item else (),
     )
+    return with_traces(page, item["c"]["S"]) if "c" in item else page

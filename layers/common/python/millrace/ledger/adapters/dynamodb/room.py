@@ -132,6 +132,7 @@ def _row(ledger: Ledger, request: Waiting) -> dict[str, Any]:
         "u": {"N": str(request.ends_ms)},
         "e": {"B": pack(records)},
         "z": {"N": str(request.ends_ms // 1000 + LIFE_SECONDS)},
+        **({"c": {"S": request.origin.trace}} if request.origin.trace else {}),
     }
 
 
@@ -144,7 +145,7 @@ def _waiting(item: Item) -> Waiting:
             nonce=item["k"]["B"],
             drafts=drafts,
             mark=int(item["m"]["N"]),
-            origin=Origin(item["o"]["S"], item["x"]["S"]),
+            origin=Origin(item["o"]["S"], item["x"]["S"], item.get("c", {}).get("S", "")),
             stops=item["s"]["BOOL"],
             arrived_ms=int(item["a"]["N"]),
             ends_ms=int(item["u"]["N"]),

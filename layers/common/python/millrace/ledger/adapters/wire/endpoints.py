@@ -6,16 +6,8 @@ import os
 from collections.abc import Mapping
 
 from millrace.ledger.adapters.wire.credentials import FULL_URI
+from millrace.ledger.adapters.wire.regions import suffix
 
-SUFFIXES = {
-    "cn": "amazonaws.com.cn",
-    "eusc": "amazonaws.eu",
-    "us-iso": "c2s.ic.gov",
-    "us-isob": "sc2s.sgov.gov",
-    "us-isof": "csp.hci.ic.gov",
-    "eu-isoe": "cloud.adc-e.uk",
-}
-"""By how a region's name begins; everywhere else it is `amazonaws.com`."""
 ELSEWHERE = ("AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")
 """Settings of the SDKs that change where a call goes, and that only boto3 knows."""
 PROXIES = ("HTTPS_PROXY", "https_proxy")
@@ -36,12 +28,6 @@ def endpoint_url(service: str, setting: str, in_region: str) -> str:
         if given:
             return given
     return f"https://{service}.{in_region}.{suffix(in_region)}"
-
-
-def suffix(in_region: str) -> str:
-    """How the names of a region's services end."""
-    start = in_region.rpartition("-")[0].rpartition("-")[0]
-    return SUFFIXES.get(start, SUFFIXES.get(in_region.partition("-")[0], "amazonaws.com"))
 
 
 def is_known(environment: Mapping[str, str]) -> bool:
