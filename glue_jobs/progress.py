@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 
 
-class Progress:
+class StageTimes:
     """Call it with what is done now; `end` when nothing follows."""
 
     def __init__(self, tell: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:

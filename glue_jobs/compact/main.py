@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from glue_jobs import arguments
 from glue_jobs.compact.run import NOTHING_NEW, OVERTAKEN, PUBLISHED, Compact
 from glue_jobs.for_readers import serve_readers
-from glue_jobs.progress import Progress, outcome
+from glue_jobs.progress import StageTimes, outcome
 from glue_jobs.session import SMALL_BYTES
 from glue_jobs.store import open_store
 from millrace.lake.application.registries import current_registry
@@ -24,7 +24,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _run(asked: argparse.Namespace, others: list[str]) -> int:
-    begun, progress = time.monotonic(), Progress(arguments.tell)
+    begun, progress = time.monotonic(), StageTimes(arguments.tell)
     workspace = open_store(asked.store, asked.stage)
     registry = current_registry(workspace.objects)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from glue_jobs.progress import Progress, outcome
+from glue_jobs.progress import StageTimes, outcome
 
 
 def test_each_stage_is_told_as_it_begins_and_how_long_it_took_as_the_next_one_does() -> None:
     told: list[str] = []
     times = iter((10.0, 12.5, 13.0, 13.25))
-    progress = Progress(told.append, lambda: next(times))
+    progress = StageTimes(told.append, lambda: next(times))
     progress("reading")
     progress("writing")
     progress.end()
