@@ -291,6 +291,23 @@ def test_a_table_shows_what_matters_at_80_columns(capsys: pytest.CaptureFixture[
     ]
 
 
+def test_a_line_of_the_audit_keeps_its_time_and_its_action_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    entry = {**AUDIT, "who": "millrace-cli", "action": "quarantine_redrive", "target_id": "a-target-with-a-long-name"}
+    answer = httpx.Response(200, json={"events": [entry], "next_before": 0})
+    world = World(httpx.MockTransport(lambda _: answer), lambda _: None)
+    assert cli.main(["audit", "--url", URL, "--token", "T"], world) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= WIDTH
+    assert lines[1].split()[:5] == ["2026-02-02", "02:40:00", "millrace-cli", "quarantine_redrive", "done"]
+
+
+def test_a_redrive_of_nothing_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    empty = httpx.Response(200, json={"redriven": {}, "next": None})
+    world = World(httpx.MockTransport(lambda _: empty), lambda _: None)
+    assert cli.main(["lake", "redrive", "--reason", "x", "--url", URL, "--token", "T"], world) == 0
+    assert capsys.readouterr().err == "Nothing waits for this reason.\n"
+
+
 def test_what_is_wrong_is_said_with_what_helps(capsys: pytest.CaptureFixture[str]) -> None:
     assert RecordedHub().run("overview") == 0
     assert "warning: fan_out is 90 s behind.\n  try: make logs\n" in capsys.readouterr().out

@@ -12,7 +12,7 @@ import typer
 from millrace_client.commands.files import json_lines, json_object
 from millrace_client.commands.groups import group
 from millrace_client.commands.hub_command import HubCall, on_hub
-from millrace_client.commands.output import err, out, print_fields, print_json, print_table, progress, utc
+from millrace_client.commands.output import err, out, print_fields, print_json, print_table, utc
 from millrace_client.errors import Usage
 from millrace_client.sync.http import Json
 
@@ -95,7 +95,6 @@ def redrive(
     with call.operator() as hub:
         for step in [hub.quarantine.redrive(ids)] if ids else hub.quarantine.redrive_all(reason or ""):
             done |= step
-            progress(f"{len(done)} driven again")
     _driven(call, done)
 
 
@@ -151,6 +150,9 @@ def _fields(entry: Json) -> list[tuple[str, object]]:
 def _driven(call: HubCall, done: Mapping[str, Any]) -> None:
     if call.as_json:
         print_json({"redriven": dict(done)})
+        return
+    if not done:
+        err.print("Nothing waits for this reason.")
         return
     for id_, name in done.items():
         out.print(f"{id_} → {name}", markup=False)
