@@ -13,7 +13,7 @@ def run(connections: int = crowd.CONNECTIONS) -> Section:
         fan_out, messages = live_costs.fan_out_rows(rig), live_costs.message_rows(rig)
         backlog = live_costs.backlog_rows(rig)
         figures = live_costs.held(rig)
-    with own_hub() as hub:
+    with own_hub({"TenantConnections": str(2 * connections)}) as hub:
         taken = latency.rows(hub)
         delivered = crowd.deliver(hub, connections)
     return Section(
