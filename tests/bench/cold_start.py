@@ -51,7 +51,9 @@ LISTED: Mapping[str, str] = {
     "index": f"{LOGGER}\n{SYNC}\nwiring.index_partitions(lambda: True)\n{REALTIME}\nwiring.index_times(lambda: True)",
     "sweep": f"{LOGGER}\n{CORE}\ncore.sweep(lambda: True, lambda ledgers: 0)",
     "publish": (f"{LOGGER}\nobserve._metrics()\n{TOKENS}\n{REALTIME}\nwiring.take_events()\n{SECRET}"),
-    "replay": f"{LOGGER}\n{TOKENS}\n{REALTIME}\nwiring.replay()\nwiring.transcripts()\nwiring.realtime_metrics()\n{SECRET}",
+    "replay": (
+        f"{LOGGER}\n{TOKENS}\n{REALTIME}\nwiring.replay()\nwiring.transcripts()\nwiring.realtime_metrics()\n{SECRET}"
+    ),
     "emit": f"{LOGGER}\nobserve._metrics()\n{TOKENS}\n{STREAMS}\nwiring.emit()\n{SECRET}",
     "poll": f"{LOGGER}\n{TOKENS}\n{STREAMS}\nwiring.poll()\n{SECRET}",
     "markers": f"{LOGGER}\n{TOKENS}\n{STREAMS}\nwiring.markers()\n{SECRET}",
