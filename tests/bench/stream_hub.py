@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from millrace.ledger.adapters.keyring import CURRENT, StagedKeys
+from millrace.ledger.adapters.keyring import StagedKeys
+from millrace.ledger.adapters.staged_secret import CURRENT
 from millrace.ledger.application.heads import Heads
 from millrace.ledger.domain.names import BUCKET, Ledger, stream_ledger
 from millrace.ledger.wiring import new_id, pause

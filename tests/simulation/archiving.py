@@ -6,8 +6,6 @@ gives the same history.
 
 from __future__ import annotations
 
-import argparse
-import random
 import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,16 +18,15 @@ from millrace.lake.application.archive_events import ArchiveEvents
 from millrace.lake.application.gather_archive import ObjectLimits
 from millrace.lake.domain.archive import read_lines
 from millrace.lake.ports.lanes import Lane
-from millrace.ledger.application.commit import Commit
-from millrace.ledger.application.heads import Heads
 from millrace.ledger.application.prune import Prune
 from millrace.ledger.domain import names as ledger_module
 from millrace.ledger.domain.canonical import digest
 from millrace.ledger.domain.consumers import ARCHIVE_CONSUMER
 from millrace.ledger.domain.names import Ledger
 from millrace.ledger.domain.page import Draft, Origin
-from tests.simulation.scheduler import Killed, Scheduler
-from tests.simulation.tables import FaultyClaims, FaultyLog, FaultyState, Process, Tables, Unlucky
+from tests.simulation.scheduler import Killed
+from tests.simulation.small_world import SmallWorld, run_seeds
+from tests.simulation.tables import FaultyLog, FaultyState, Process, Unlucky
 
 
 def shrink() -> None:
@@ -61,21 +58,14 @@ class FaultyObjects(MemoryObjects):
 
 
 @dataclass(slots=True)
-class ArchiveWorld:
-    seed: int
-    rng: random.Random = field(init=False)
-    scheduler: Scheduler = field(init=False)
-    tables: Tables = field(default_factory=Tables)
+class ArchiveWorld(SmallWorld):
     lanes: MemoryLanes = field(default_factory=MemoryLanes)
     objects: MemoryObjects = field(default_factory=MemoryObjects)
     ledgers: list[Ledger] = field(init=False)
-    trouble: float = field(init=False)
     limits: ObjectLimits = field(init=False)
 
     def __post_init__(self) -> None:
-        self.rng = random.Random(self.seed)
-        self.scheduler = Scheduler(self.rng, stickiness=self.rng.choice((0.0, 0.5, 0.8, 0.95)))
-        self.trouble = self.rng.choice((0.0, 0.02, 0.08, 0.2))
+        SmallWorld.__post_init__(self)
         self.ledgers = [Ledger.of("sync", "t", f"p{number}") for number in range(self.rng.randint(1, 5))]
         self.limits = ObjectLimits(self.rng.choice((2, 5, 100)), 10_000, self.rng.choice((1, 2, 100)))
 
@@ -92,32 +82,20 @@ class ArchiveWorld:
         self.scheduler.run()
         return self._prove()
 
-    def _process(self) -> Process:
-        return Process(self.scheduler, self.rng, self.trouble)
-
     def _writer(self, number: int) -> None:
         for turn in range(self.rng.randint(1, 5)):
-            process, ledger = self._process(), self.rng.choice(self.ledgers)
+            process, ledger = self.process(), self.rng.choice(self.ledgers)
             ids = [f"e{number}-{turn}-{n}" for n in range(self.rng.randint(1, 4))]
             drafts = [
                 Draft(id_, digest(id_.encode()), b'{"event":{"type":"t"},"id":"%b"}' % id_.encode()) for id_ in ids
             ]
-            commit = Commit(
-                FaultyClaims(process, self.tables.claims),
-                FaultyLog(process, self.tables.log),
-                FaultyState(process, self.tables.state),
-                Heads(self.scheduler.now),
-                process.together,
-                self.scheduler.now,
-                lambda: self.rng.randbytes(8),
-                lambda _: self.scheduler.pause(),
-            )
+            commit = self.commit(process)
             with suppress(*Unlucky, Killed):
                 commit(ledger, drafts, Origin("c"))
 
     def _archiver(self) -> None:
         for _ in range(self.rng.randint(1, 4)):
-            process = self._process()
+            process = self.process()
             quiet = not self.trouble
             archive = ArchiveEvents(
                 FaultyLog(process, self.tables.log),
@@ -136,7 +114,7 @@ class ArchiveWorld:
     def _pruner(self) -> None:
         """Nothing is pruned that is not in the archive."""
         for _ in range(self.rng.randint(1, 3)):
-            process, ledger = self._process(), self.rng.choice(self.ledgers)
+            process, ledger = self.process(), self.rng.choice(self.ledgers)
             state = FaultyState(process, self.tables.state)
             with suppress(*Unlucky, Killed):
                 Prune(FaultyLog(process, self.tables.log), state, (ARCHIVE_CONSUMER,))(ledger, self.rng.randint(1, 12))
@@ -170,20 +148,9 @@ class ArchiveWorld:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seeds", type=int, default=1_000)
-    parser.add_argument("--first", type=int, default=1)
-    asked = parser.parse_args()
     shrink()
-    events = 0
-    for seed in range(asked.first, asked.first + asked.seeds):
-        try:
-            events += ArchiveWorld(seed).run()
-        except Exception as error:  # noqa: BLE001 - whatever broke, the seed is what helps
-            print(f"A promise is broken: seed {seed}: {error!r}", file=sys.stderr)
-            return 1
-    print(f"{asked.seeds} seeds held, {events} events archived")
-    return 0
+    events: list[int] = []
+    return run_seeds(lambda seed: events.append(ArchiveWorld(seed).run()), lambda: f", {sum(events)} events archived")
 
 
 if __name__ == "__main__":

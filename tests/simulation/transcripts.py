@@ -7,8 +7,6 @@ same seed gives the same history.
 
 from __future__ import annotations
 
-import argparse
-import random
 import sys
 from collections import Counter
 from contextlib import suppress
@@ -17,7 +15,6 @@ from typing import Any
 
 from millrace.lake.application.retain_events import PruneRanges
 from millrace.ledger.adapters.memory import MemoryProjections
-from millrace.ledger.application.commit import Commit
 from millrace.ledger.application.heads import Heads
 from millrace.ledger.domain import names as ledger_module
 from millrace.ledger.domain.access import Identity
@@ -32,8 +29,9 @@ from millrace.realtime.application.publish import Publish
 from millrace.realtime.application.read_session import ReadSession
 from millrace.realtime.domain.transcript import lines, materialise
 from millrace.realtime.domain.verdict import Valid
-from tests.simulation.scheduler import Killed, Scheduler
-from tests.simulation.tables import FaultyClaims, FaultyLog, FaultyState, Process, Tables, Unlucky
+from tests.simulation.scheduler import Killed
+from tests.simulation.small_world import SmallWorld, run_seeds
+from tests.simulation.tables import FaultyLog, FaultyState, Process, Unlucky
 
 ME = Identity("me", "t", frozenset(), ("*",), frozenset({"producer", "consumer", "operator"}), "t")
 
@@ -59,22 +57,15 @@ class FaultyProjections:
 
 
 @dataclass(slots=True)
-class TranscriptWorld:
-    seed: int
-    rng: random.Random = field(init=False)
-    scheduler: Scheduler = field(init=False)
-    tables: Tables = field(default_factory=Tables)
+class TranscriptWorld(SmallWorld):
     projections: MemoryProjections = field(default_factory=MemoryProjections)
     sent: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Every event that was ever tried to be published, by its id."""
     sessions: list[str] = field(init=False)
-    trouble: float = field(init=False)
     done: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        self.rng = random.Random(self.seed)
-        self.scheduler = Scheduler(self.rng, stickiness=self.rng.choice((0.0, 0.5, 0.8, 0.95)))
-        self.trouble = self.rng.choice((0.0, 0.02, 0.08, 0.2))
+        SmallWorld.__post_init__(self)
         self.sessions = [f"s{number}" for number in range(self.rng.randint(1, 2))]
 
     def run(self) -> Counter[str]:
@@ -90,26 +81,14 @@ class TranscriptWorld:
             self.scheduler.run()
         return self.done
 
-    def _process(self) -> Process:
-        return Process(self.scheduler, self.rng, self.trouble)
-
     def _speaker(self, number: int) -> None:
         for turn in range(self.rng.randint(1, 5)):
             events = [self._said(f"e{number}-{turn}-{n}") for n in range(self.rng.randint(1, 4))]
             if self.sent and self.rng.random() < 0.3:
                 events += self.rng.choices(list(self.sent.values()), k=2)
             self.sent.update({event["eventId"]: event for event in events})
-            process = self._process()
-            commit = Commit(
-                FaultyClaims(process, self.tables.claims),
-                FaultyLog(process, self.tables.log),
-                FaultyState(process, self.tables.state),
-                Heads(self.scheduler.now),
-                process.together,
-                self.scheduler.now,
-                lambda: self.rng.randbytes(8),
-                lambda _: self.scheduler.pause(),
-            )
+            process = self.process()
+            commit = self.commit(process)
             with suppress(*Unlucky, Killed):
                 Publish(commit, process.together)(ME, [Valid(event, instant(event["ts"])) for event in events])
 
@@ -128,7 +107,7 @@ class TranscriptWorld:
         }
 
     def _fold(self) -> FoldTranscripts:
-        process = self._process()
+        process = self.process()
         log, state = FaultyLog(process, self.tables.log), FaultyState(process, self.tables.state)
         read = ReadSession(log, state, Heads(self.scheduler.now), process.together)
         return FoldTranscripts(read, FaultyProjections(process, self.projections))
@@ -175,20 +154,9 @@ class TranscriptWorld:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seeds", type=int, default=1_000)
-    parser.add_argument("--first", type=int, default=1)
-    asked = parser.parse_args()
     shrink()
     done = Counter[str]()
-    for seed in range(asked.first, asked.first + asked.seeds):
-        try:
-            done += TranscriptWorld(seed).run()
-        except Exception as error:  # noqa: BLE001 - whatever broke, the seed is what helps
-            print(f"A promise is broken: seed {seed}: {error!r}", file=sys.stderr)
-            return 1
-    print(f"{asked.seeds} seeds held: {dict(done)}")
-    return 0
+    return run_seeds(lambda seed: done.update(TranscriptWorld(seed).run()), lambda: f": {dict(done)}")
 
 
 if __name__ == "__main__":

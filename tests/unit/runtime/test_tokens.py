@@ -14,9 +14,9 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
+from millrace.ledger.adapters.staged_secret import ASKED_AGAIN_MS, KEPT_MS, StagedSecret
 from millrace.ledger.domain.errors import AuthFailed, Unavailable
 from millrace.runtime.pyjwt_tokens import KEYS_SECONDS
-from millrace.runtime.token_secrets import ASKED_AGAIN_MS, KEPT_MS, TokenSecrets
 from millrace.runtime.tokens import MAX_TOKEN_BYTES, Tokens
 
 SECRET = "s" * 48
@@ -174,7 +174,7 @@ def rotating(stages: dict[str, str], clock: Callable[[], int], reads: list[str])
         reads.append(stage)
         return stages.get(stage)
 
-    return Tokens("me", "us", TokenSecrets(read, clock))
+    return Tokens("me", "us", StagedSecret(read, clock))
 
 
 def test_a_token_outlives_one_rotation_of_the_secret_and_not_two() -> None:
@@ -223,7 +223,7 @@ def test_a_secret_that_cannot_be_read_afresh_is_used_as_it_was_known() -> None:
             raise Unavailable("not now")
         return SECRET
 
-    tokens = Tokens("me", "us", TokenSecrets(read, lambda: now))
+    tokens = Tokens("me", "us", StagedSecret(read, lambda: now))
     token = jwt.encode(claims(), SECRET, "HS256")
     tokens.verify(token)
     now, broken = 2 * KEPT_MS, True

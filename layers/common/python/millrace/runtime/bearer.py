@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 @cache
 def tokens() -> Tokens:
-    from millrace.runtime.token_secrets import TokenSecrets
+    from millrace.ledger.adapters.staged_secret import StagedSecret
     from millrace.runtime.tokens import Tokens
 
-    secrets = TokenSecrets(_token_secret, lambda: time.monotonic_ns() // 1_000_000)
+    secrets = StagedSecret(_token_secret, lambda: time.monotonic_ns() // 1_000_000)
     return Tokens(setting("TOKEN_ISSUER"), setting("TOKEN_AUDIENCE"), secrets, setting("TOKEN_JWKS_URL", ""))
 
 
