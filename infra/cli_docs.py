@@ -26,7 +26,8 @@ token with the role `operator`.
 - It ends with 0, with 1 if the hub refused something, with 2 if the call makes no sense, and with 3 if nobody answered.
 - `millrace --install-completion` completes words in your shell.
 - The commands `archive`, `quarantine`, `rebuild`, `registry`, `retain` and `tables` work on a hub's own storage. They
-  are in [millrace-operator](../clients/operator/README.md).
+  are in [millrace-operator](../clients/operator/README.md). `lake` shows tables and steers quarantine and
+  registry with a token alone.
 """
 
 

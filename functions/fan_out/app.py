@@ -23,5 +23,7 @@ def handler(event: Mapping[str, Any], context: Any) -> None:
 
     ledgers = ledgers_of(event)
     failures = wiring.fan_out(may_go_on, wake_targets)(ledgers, grown=is_from_log(event))
-    observe.logger().info("fanned_out", ledgers=len(ledgers), failed=len(failures.found), records=len(event["Records"]))
-    observe.report(failures)  # the records come again; no ledger waited for another
+    observe.logger().debug(
+        "fanned_out", ledgers=len(ledgers), failed=len(failures.found), records=len(event["Records"])
+    )
+    observe.report(failures)  # if it raises, the records come again; no ledger waited for another

@@ -61,6 +61,8 @@ class Call:
     """Whether it writes a line with metrics."""
     logged: bool = False
     """Whether an API logs the request too."""
+    quiet: bool = False
+    """Whether it writes no line of its own when all goes well."""
 
     @property
     def ms(self) -> float:
@@ -73,7 +75,7 @@ class Call:
         gb = self.memory / 1_024
         yield BillLine(1 / self.events, INVOCATION, f"1 invocation{per_event}")
         yield BillLine(gb * self.ms / 1_000 / self.events, GB_SECOND, f"{gb:.4g} GB × {self.ms:.1f} ms{per_event}")
-        size = PLATFORM_LINES.value + LOG_BYTES["function"]
+        size = PLATFORM_LINES.value + (0 if self.quiet else LOG_BYTES["function"])
         size += LOG_BYTES["metrics"] if self.counts else 0
         size += ACCESS_LINE.value if self.logged else 0
         yield BillLine(size / 1e9 / self.events, LOG_GB, f"{size:.0f} bytes of logs{per_event}")

@@ -26,10 +26,11 @@ def _unpack_us(per_page: int) -> float:
     return float(measured("streams", "poll_cpu", **{"events a page": per_page})["poll and unpack"])
 
 
-def fan_out(events: int) -> Bill:
-    """A run over one page, for one partition, without its posts."""
+def fan_out(events: int, rings: float = 1) -> Bill:
+    """A run over one page, for one partition, without its posts. It rings for the index in `rings` of its runs."""
     row = measured("live", "fan_out", spread="one partition", subscribers=1, events=events)
-    call = Call(hub().memory("fan_out"), row["round trips"] + 1, events, _unpack_us(events), QUEUE_CALL.value)
+    waits_ms = rings * QUEUE_CALL.value
+    call = Call(hub().memory("fan_out"), row["round trips"] + 1, events, _unpack_us(events), waits_ms, quiet=True)
     reads = row["read units"] + FAN_OUT_RINGS.reads
     return Bill(
         f"fan-out, its run, {'one event a page' if events == 1 else f'{events} events a page'}",
@@ -143,7 +144,7 @@ def after_lonely() -> list[Bill]:
     """What follows the submit of one event a second, but no more often than it has to."""
     window = index_window()
     return [
-        fan_out(1),
+        fan_out(1, FAN_OUT_RINGS.sends / window),
         noted(WINDOW_MS // 1_000),
         index(window, window),
         archive(archive_window()),

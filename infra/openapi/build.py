@@ -103,11 +103,9 @@ def document() -> dict[str, Any]:
             "/health": {"get": _open("health", "Whether the hub answers", JSON, ref("Health"))},
             "/openapi.json": {"get": _open("openapi", "This document", JSON, {"type": "object"})},
             "/docs": {"get": _open("docs", "This document in Swagger UI", "text/html", {"type": "string"})},
-            "/docs/{file}": {"get": _file("docsFile", "A file of that page", "`reference.js` and so on.")},
+            "/docs/{file}": {"get": _file("docsFile", "A file of that page", "reference.js")},
             "/console": {"get": _open("console", "The console for operators", "text/html", {"type": "string"})},
-            "/console/{file}": {
-                "get": _file("consoleFile", "A file of the console", "`main.js`, `console.css` and so on.")
-            },
+            "/console/{file}": {"get": _file("consoleFile", "A file of the console", "main.js")},
         },
         "components": {
             "schemas": schemas["$defs"],
@@ -127,9 +125,9 @@ def _open(name: str, summary: str, kind: str, schema: dict[str, Any]) -> dict[st
     }
 
 
-def _file(name: str, summary: str, which: str) -> dict[str, Any]:
+def _file(name: str, summary: str, example: str) -> dict[str, Any]:
     described = _open(name, summary, "text/javascript", {"type": "string"})
-    file = parameter("file", "path", {"type": "string"}, which)
+    file = parameter("file", "path", {"type": "string"}, "As the page names it.") | {"example": example}
     return {**described, "parameters": [file], "responses": described["responses"] | problems("404")}
 
 

@@ -27,6 +27,29 @@ SOME_PROBLEMS = {
 """What only some routes answer."""
 
 
+EXAMPLES: Mapping[tuple[str, str], Any] = {
+    ("project", "path"): "demo",
+    ("sessionId", "path"): "sess_123",
+    ("type", "path"): "call.started",
+    ("runtime_id", "path"): "rt-1",
+    ("stream_id", "path"): "delivery",
+    ("marker_id", "path"): "gate",
+    ("expected_revision", "query"): 2,
+    ("grant_id", "path"): "64a72dc4c891ea825376589b6fa1060e",
+    ("grant_id", "query"): "64a72dc4c891ea825376589b6fa1060e",
+    ("target_id", "path"): "archive-hub",
+    ("event_id", "path"): "sync:demo:order-17-paid",
+    ("event_id", "query"): "sync:demo:order-17-paid",
+    ("domain", "path"): "orders",
+    ("contract", "path"): "sync",
+    ("contract", "query"): "sync",
+    ("scope", "path"): "demo",
+    ("id", "path"): "9c56cc51b374c3ba189210d5b6d4bf57790d351c96c47c02190ecf1e430635ab",
+    ("id", "query"): "order-17-paid",
+}
+"""Of parameters that must be given, by name and place: with the examples of the bodies they make requests that work."""
+
+
 def ref(model: str) -> dict[str, str]:
     return {"$ref": f"#/components/schemas/{model}"}
 
@@ -45,7 +68,8 @@ def problems(*statuses: str) -> dict[str, Any]:
 
 def parameter(name: str, where: str, schema: Mapping[str, Any], description: str = "") -> dict[str, Any]:
     described = {"description": description} if description else {}
-    return {"name": name, "in": where, "required": where == "path", **described, "schema": schema}
+    example = {"example": EXAMPLES[name, where]} if (name, where) in EXAMPLES else {}
+    return {"name": name, "in": where, "required": where == "path", **described, **example, "schema": schema}
 
 
 TRACE = parameter(

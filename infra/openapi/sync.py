@@ -10,6 +10,12 @@ from millrace.ledger.domain.naming import MAX_NAME_BYTES
 
 PROJECT = parameter("project", "path", {"type": "string", "minLength": 1, "maxLength": MAX_NAME_BYTES})
 
+ITEM = {
+    "id": "order-17-paid",
+    "partitions": ["orders"],
+    "event": {"type": "order.paid", "payload": {"order": 17}},
+}
+
 
 def paths() -> dict[str, Any]:
     return {
@@ -21,6 +27,7 @@ def paths() -> dict[str, Any]:
                 "first result; with other content it is rejected.",
                 "SubmitRequest",
                 "SubmitAnswer",
+                {"events": [ITEM]},
                 TRACE,
             )
         },
@@ -32,14 +39,16 @@ def paths() -> dict[str, Any]:
                 f"fixed for the cycle. A page holds at most `limit` events and {TEXTS['http-page']}.",
                 "SyncRequest",
                 "SyncAnswer",
+                {"partitions": ["orders"], "since_committed_id": 0},
             )
         },
     }
 
 
 def _operation(
-    name: str, summary: str, description: str, request: str, answer: str, *more: dict[str, Any]
+    name: str, summary: str, description: str, request: str, answer: str, example: Any, *more: dict[str, Any]
 ) -> dict[str, Any]:
     responses = {"200": response("Done.", ref(answer)), **problems(*PROBLEMS)}
     body = content(JSON, ref(request))
+    body[JSON]["example"] = example
     return operation("sync", name, summary, description, responses, parameters=[PROJECT, *more], body=body)

@@ -53,6 +53,8 @@ def _item(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _value(kind: str, held: Any) -> Any:
+    if kind == "M":
+        return _item(held)
     return base64.b64decode(held) if kind == "B" else held
 
 

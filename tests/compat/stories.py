@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from millrace.delivery.adapters.dynamodb.directory import DynamoDirectory, DynamoTargetStates
@@ -28,6 +29,7 @@ from millrace.streams.domain.negotiate import negotiate
 from millrace.sync.adapters.dynamodb import DynamoIndex
 from millrace.sync.adapters.profiles import DynamoProfiles
 from millrace.sync.ports import Hit, IndexRow
+from tests.compat import rooms
 from tests.support.aws_tables import AwsTables
 
 NOW_MS = 1_800_000_000_000
@@ -50,6 +52,15 @@ PAGES = (
         Origin("C2"),
         b"nonce-4",
         parts=(Part(1, Origin("C2", "s"), b"a"), Part(1, Origin("C3"), b"b")),
+    ),
+    Page(31, (_record(31, b"{}"),), NOW_MS + 3, Origin("C1", trace=rooms.TRACE), b"nonce-5"),
+    Page(
+        32,
+        (_record(32, b"{}"), _record(33, b"{}")),
+        NOW_MS + 4,
+        Origin("C2"),
+        b"nonce-6",
+        parts=(Part(1, Origin("C2", "s"), b"c"), Part(1, Origin("C3", trace=rooms.TRACE), b"d")),
     ),
 )
 ROWS = (IndexRow("orders", 1, 26, [Hit(1, 1), Hit(2, 2)]), IndexRow("orders", 27, 30, [Hit(28, 27)]))
@@ -108,11 +119,15 @@ def write(tables: AwsTables) -> None:
     connections.end_turn(connections.line_up("socket-1", "sync", NOW_MS), CONNECTION, NOW_MS)
     directory = DynamoDirectory(client, tables.delivery)
     assert directory.put(TARGET, None)
+    gone = replace(TARGET, id="gone")
+    assert directory.put(gone, None)
+    assert directory.remove("acme", "gone")
     DynamoTargetStates(directory).fare(TARGET.key, CIRCUIT, "")
     assert DynamoLanes(client, tables.state).store(0, Lane(1, RESERVATION))
     runtimes = DynamoRuntimes(client, tables.state, in_turn, lambda: NOW_MS)
     runtimes.negotiate("acme", "runtime", "C1", NEGOTIATED)
     runtimes.put_grant("acme", GRANT)
+    rooms.write(tables)
     DynamoProfiles(client, tables.state).put("acme", "demo", "canonical")
 
 
@@ -136,8 +151,10 @@ def read(tables: AwsTables) -> dict[str, Any]:
         "subscriptions": list(subscriptions.find(LEDGER, {"orders"})),
         "connection": turn.connection,
         "target": (kept.target, kept.state.circuit),
+        "former": list(DynamoDirectory(client, tables.delivery).former("acme")),
         "lane": DynamoLanes(client, tables.state).load(0),
         "negotiated": runtimes.session("acme", "runtime", "C1"),
         "grants": list(runtimes.grants("acme", "runtime")),
+        "rooms": rooms.read(tables),
         "profiles": DynamoProfiles(client, tables.state).page("acme", "", 5),
     }

@@ -25,7 +25,7 @@ from tests.support.commands import EXAMPLES
 ORDER = (
     *("submit", "pull", "follow", "capture", "token", "health", "ledgers", "events", "retention", "sessions"),
     *("streams", "markers", "grants", "catalog", "audit", "console", "targets", "deliveries"),
-    *("overview", "connections", "degraded", "profiles"),
+    *("overview", "connections", "degraded", "profiles", "lake"),
 )
 """What an example needs, an earlier one made. `stub` waits for a target, and `sync` for a configuration: elsewhere."""
 
@@ -37,6 +37,10 @@ def here(stack: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MILLRACE_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("MILLRACE_TOKEN", raising=False)
+    registry = stack.http.get("/v1/registry", headers=stack.headers(roles=["operator"])).json()["registry"]
+    (tmp_path / "registry.json").write_text(
+        json.dumps(registry or {"types": {"order.placed": {"versions": {"1": {}}}}})
+    )
     (tmp_path / "events.jsonl").write_text('{"event_id": "e1", "event_type": "note"}\n')
     return tmp_path
 

@@ -74,6 +74,8 @@ def test_a_json_parameter_that_sam_has_cut_off_is_refused(name: str) -> None:
 def test_the_layer_holds_the_hub_and_what_it_imports(built: Path) -> None:
     packages = {path.name for path in (built / "CommonLayer" / "python").iterdir()}
     assert packages >= {"millrace", "jwt", "cryptography", "pydantic", "aws_lambda_powertools"}
+    swagger_ui = built / "CommonLayer/python/aws_lambda_powertools/event_handler/openapi/swagger_ui"
+    assert {"swagger-ui-bundle.min.js", "swagger-ui.min.css"} <= {path.name for path in swagger_ui.iterdir()}
 
 
 def test_the_layer_leaves_out_what_lambda_brings(built: Path) -> None:

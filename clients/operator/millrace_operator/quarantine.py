@@ -11,6 +11,7 @@ import typer
 from rich.markup import escape
 
 from millrace.lake.application.quarantine import Entry, ListQuarantine, Redrive, ShowQuarantined
+from millrace_client.commands.files import json_lines
 from millrace_client.commands.options import JsonOutput
 from millrace_client.commands.output import err, out, print_fields
 from millrace_client.errors import Usage
@@ -82,20 +83,7 @@ def repair(
 ) -> None:
     """Put repaired lines into the archive in place of a quarantined line or object."""
     with translated():
-        _print(Redrive(open_store(store))([id_], {id_: _lines(file)}), as_json)
-
-
-def _lines(file: Path) -> list[dict[str, Any]]:
-    try:
-        # Not splitlines(): it also splits at characters that may stand inside a JSON string.
-        lines = [json.loads(line) for line in file.read_bytes().decode().split("\n") if line.strip()]
-    except OSError as error:
-        raise Usage(f"{file} cannot be read: {error.strerror}.") from error
-    except (ValueError, RecursionError) as error:
-        raise Usage(f"{file} must have one JSON object a line.") from error
-    if not lines or not all(isinstance(line, dict) for line in lines):
-        raise Usage(f"{file} must have one JSON object a line.")
-    return lines
+        _print(Redrive(open_store(store))([id_], {id_: json_lines(file)}), as_json)
 
 
 def _fields(entry: Entry) -> list[tuple[str, object]]:

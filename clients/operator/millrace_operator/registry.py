@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from millrace.lake.application.registries import put_registry, stored_registry
+from millrace_client.commands.files import content
 from millrace_client.commands.options import JsonOutput
 from millrace_client.commands.output import err
-from millrace_client.errors import Usage
 from millrace_operator.store_access import Store, open_store, translated
 
 app = typer.Typer(
@@ -44,10 +44,7 @@ def put(
 
       {"types": {"order.placed": {"versions": {"1": {}, "2": {"channel": "web"}}, "policy": "fallback"}}}
     """
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise Usage(f"{file} cannot be read: {error.strerror}.") from error
+    data = content(file)
     with translated():
         known = put_registry(open_store(store), data)
     versions = sum(len(one.versions) for one in known.types.values())

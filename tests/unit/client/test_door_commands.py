@@ -132,6 +132,39 @@ STATUS = {
     "waits_since_ms": None,
     "deliveries": {"pending": 3, "rejected": 0, "transient": 0, "terminal_failed": 12},
 }
+ENTRY = {
+    "id": "9c" * 16,
+    "reason": "unknown_version",
+    "field": "event_version",
+    "contract": "catalog",
+    "scope": "orders",
+    "position": 17,
+    "event_type": "order.placed",
+    "event_version": 7,
+    "idempotency_key": "orders/17",
+    "bytes": 312,
+    "object": "ledger/01KJ00000000000000000000000000000000000000000000.jsonl.gz",
+    "redriven": None,
+}
+TABLES = {
+    "edition": 12,
+    "run": "20260213T000000Z-0123",
+    "published_ms": 1770000000000,
+    "tables": [{"table": "transcripts", "rows": 1200000, "files": 3000, "bytes": 81000000000}],
+    "runs": [
+        {
+            "edition": 12,
+            "run": "20260213T000000Z-0123",
+            "published_ms": 1770000000000,
+            "counts": {"objects": 3, "lines": 120, "new": 118, "duplicates": 1, "quarantined": 1},
+        },
+        {"edition": 11, "run": "20260212T000000Z-0123", "published_ms": 1769000000000, "counts": None},
+    ],
+    "waiting": {"objects": 1000, "bytes": 12000, "oldest_ms": 1770000000000, "more": True},
+    "quarantine": {"lines": 4, "objects": 0, "redriven": 1},
+}
+PUT = {"types": 1, "versions": 2, "policy": "quarantine"}
+COUNTS = {"pending": 3, "rejected": 0, "transient": 0, "terminal_failed": 12}
 PROFILE = {"project": "demo", "profile": "canonical", "set_by": "operator"}
 ANSWERS: dict[tuple[str, str], Any] = {
     ("GET", "/v1/ledgers"): {"ledgers": [LEDGER], "next": None},
@@ -151,6 +184,7 @@ ANSWERS: dict[tuple[str, str], Any] = {
             }
         ],
     },
+    ("GET", "/v1/targets"): {"targets": [{**TARGET, "deliveries": COUNTS, "counts_complete": False}]},
     ("GET", "/v1/targets/archive"): TARGET,
     ("PATCH", "/v1/targets/archive"): TARGET,
     ("GET", "/v1/delivery/status"): {"delivery_targets": [STATUS]},
@@ -162,7 +196,15 @@ ANSWERS: dict[tuple[str, str], Any] = {
     ("GET", "/v1/targets/archive/attempts"): {**DELIVERY, "target_id": "archive", "history": HISTORY},
     ("GET", "/v1/retention"): {"policies": [RULE], "next_after": None},
     ("PUT", "/v1/retention/sync/demo"): RULE,
+    ("GET", "/v1/retention/sync/demo"): {**RULE, "partitions": [{**RULE, "partition": "legal"}]},
     ("GET", "/v1/retention/sync/demo/plan"): PLAN,
+    ("GET", "/v1/tables"): TABLES,
+    ("GET", "/v1/quarantine"): {"entries": [ENTRY], "complete": True, "next": None},
+    ("GET", f"/v1/quarantine/{ENTRY['id']}"): {**ENTRY, "line": '{"committed_at": 1}'},
+    ("POST", "/v1/quarantine/redrive"): {"redriven": {ENTRY["id"]: ENTRY["object"]}, "next": None},
+    ("POST", f"/v1/quarantine/{ENTRY['id']}/repair"): {"redriven": {ENTRY["id"]: ENTRY["object"]}},
+    ("GET", "/v1/registry"): {"registry": {"types": {}}, "policy": "quarantine", "types": 0, "versions": 0},
+    ("PUT", "/v1/registry"): PUT,
     ("PUT", "/v1/projects/demo/profile"): PROFILE,
     ("GET", "/v1/projects/demo/profile"): PROFILE,
     ("GET", "/v1/profiles"): {"profiles": [PROFILE], "deployment": {"old": "open"}, "next_after": None},
@@ -179,7 +221,7 @@ ANSWERS: dict[tuple[str, str], Any] = {
 }
 RECORDED = [
     *("ledgers", "deliveries", "audit", "overview", "connections", "degraded"),
-    *("events", "targets", "retention", "profiles", "grants"),
+    *("events", "targets", "retention", "profiles", "lake", "grants"),
 ]
 OWN = dict(commands())
 CALLS = [words for name in RECORDED for words in examples(OWN[name])]
@@ -207,6 +249,7 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MILLRACE_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(output.out, "_width", WIDTH)
+    (tmp_path / "registry.json").write_text('{"types": {"order.placed": {"versions": {"1": {}}}}}')
 
 
 @pytest.mark.parametrize("words", CALLS, ids=" ".join)
@@ -248,9 +291,64 @@ def test_a_table_shows_what_matters_at_80_columns(capsys: pytest.CaptureFixture[
     ]
 
 
+def test_a_line_of_the_audit_keeps_its_time_and_its_action_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    entry = {**AUDIT, "who": "millrace-cli", "action": "quarantine_redrive", "target_id": "a-target-with-a-long-name"}
+    answer = httpx.Response(200, json={"events": [entry], "next_before": 0})
+    world = World(httpx.MockTransport(lambda _: answer), lambda _: None)
+    assert cli.main(["audit", "--url", URL, "--token", "T"], world) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= WIDTH
+    assert lines[1].split()[:5] == ["2026-02-02", "02:40:00", "millrace-cli", "quarantine_redrive", "done"]
+
+
+def test_a_redrive_of_nothing_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    empty = httpx.Response(200, json={"redriven": {}, "next": None})
+    world = World(httpx.MockTransport(lambda _: empty), lambda _: None)
+    assert cli.main(["lake", "redrive", "--reason", "x", "--url", URL, "--token", "T"], world) == 0
+    assert capsys.readouterr().err == "Nothing waits for this reason.\n"
+
+
 def test_what_is_wrong_is_said_with_what_helps(capsys: pytest.CaptureFixture[str]) -> None:
     assert RecordedHub().run("overview") == 0
     assert "warning: fan_out is 90 s behind.\n  try: make logs\n" in capsys.readouterr().out
+
+
+def test_a_quarantined_line_is_shown_edited_and_repaired(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hub, id_ = RecordedHub(), str(ENTRY["id"])
+    assert hub.run("lake", "show", id_, "--line") == 0
+    fixed = tmp_path / "fixed.jsonl"
+    fixed.write_text(capsys.readouterr().out)
+    assert hub.run("lake", "repair", id_, "--file", str(fixed)) == 0
+    assert hub.asked[-1] == ("POST", f"/v1/quarantine/{id_}/repair", {"lines": [{"committed_at": 1}]})
+    assert f"{id_} → {ENTRY['object']}" in capsys.readouterr().out.replace("\n", "")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "1\n"])
+def test_a_repair_that_is_no_object_a_line_is_never_sent(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hub, file = RecordedHub(), tmp_path / "fixed.jsonl"
+    file.write_text(text)
+    assert hub.run("lake", "repair", "9c", "--file", str(file)) == 2
+    assert "one JSON object a line" in capsys.readouterr().err
+    assert hub.run("lake", "repair", "9c", "--file", str(tmp_path / "none")) == 2
+    assert hub.asked == []
+
+
+@pytest.mark.parametrize("words", [["redrive"], ["redrive", "9c", "--reason", "x"]])
+def test_a_redrive_needs_ids_or_a_reason_and_not_both(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    hub = RecordedHub()
+    assert hub.run("lake", *words) == 2
+    assert "Name ids or a --reason" in capsys.readouterr().err
+    assert hub.asked == []
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "{"])
+def test_a_registry_that_is_no_object_is_never_sent(text: str, tmp_path: Path) -> None:
+    hub = RecordedHub()
+    (tmp_path / "registry.json").write_text(text)
+    assert hub.run("lake", "put-registry", str(tmp_path / "registry.json")) == 2
+    assert hub.asked == []
 
 
 def test_a_refusal_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:

@@ -76,6 +76,23 @@ def test_a_run_of_the_fan_out_looks_for_targets_and_rings_once(calls: Calls) -> 
     assert Units(reads=of_targets.reads, writes=of_targets.writes, sends=calls.units().sends) == FAN_OUT_RINGS
 
 
+def test_it_rings_for_the_index_once_in_a_window_and_writes_no_line_when_all_goes_well(
+    calls: Calls, written: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INDEX_DELAY", "60")
+    sent = []
+    for number in range(3):
+        event = sample("submit")
+        event["body"] = event["body"].replace("order-17-paid", f"order-{number}")
+        invoke("submit", event)
+        calls.made.clear()
+        written.truncate(written.seek(0))
+        invoke("fan_out", sample("stream"))
+        sent.append(calls.units().sends)
+        assert written.getvalue() == ""
+    assert sent == [FAN_OUT_RINGS.sends, 0, 0]
+
+
 def test_an_object_of_the_archive_takes_the_units_that_the_costs_are_computed_with(calls: Calls) -> None:
     """The fan-out has noted that the ledger has grown."""
     invoke("submit", sample("submit"))

@@ -28,7 +28,9 @@ def audit(
     if call.as_json:
         for entry in entries:
             print_json(dict(entry.fields))
-    elif not print_table(("time (UTC)", "who", "action", "outcome", "of"), map(_row, entries)):
+    elif not print_table(
+        ("time (UTC)", "who", "action", "outcome", "of"), map(_row, entries), whole=("action", "outcome")
+    ):
         err.print("No entries.")
 
 

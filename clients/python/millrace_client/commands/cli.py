@@ -19,6 +19,7 @@ from millrace_client.commands import (
     events,
     grants,
     installed,
+    lake,
     ledgers,
     listen,
     markers,
@@ -53,6 +54,7 @@ GROUPS = {
     "markers": markers.app,
     "grants": grants.app,
     "catalog": catalog.app,
+    "lake": lake.app,
     "sync": sync.app,
 }
 

@@ -18,8 +18,12 @@ from millrace_client.commands.websocket import WsUrl, websocket_of
 from millrace_client.operator.hub import Operator
 from millrace_client.streams.runtime import Runtime
 from millrace_client.sync.http import Client
+from millrace_client.sync.settings import Settings
 
 Opened = TypeVar("Opened", bound=Client)
+
+FIRST_PAUSE = 0.3
+"""Seconds. With `REFUSALS`, somebody at a terminal waits less than a second for a hub that is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,14 @@ class HubCall:
         hub = self.world.hub(self.asked)
         transport: object = self.world.transport  # a test's is both
         asynchronous = transport if isinstance(transport, httpx.AsyncBaseTransport) else None
-        return Runtime(hub.url, runtime_id, hub.everything(), transport=asynchronous)
+        return Runtime(
+            hub.url,
+            runtime_id,
+            hub.everything(),
+            refusals=REFUSALS,
+            settings=Settings(first_pause=FIRST_PAUSE, sleep=self.world.nap),
+            transport=asynchronous,
+        )
 
     def websocket(self) -> ChosenHub:
         """The hub, with its WebSocket's address for its own."""

@@ -13,6 +13,7 @@ GROUP = "millrace.commands"
 """An entry point of this group names a function, which becomes a command, or a `typer.Typer`, a group of commands."""
 OPERATOR = ("archive", "quarantine", "rebuild", "registry", "retain", "tables")
 """The commands of millrace-operator."""
+BY_TOKEN_TOO = ("quarantine", "registry", "tables")
 
 
 def installed() -> Iterable[EntryPoint]:
@@ -39,6 +40,7 @@ def _missing(name: str) -> Callable[[], None]:
         raise Usage(
             f"`millrace {name}` works on a hub's own storage and is not part of the client. Install millrace-operator "
             "beside it; from the repository: pip install ./clients/python ./clients/operator"
+            + (" With a token, `millrace lake` does it through the hub." if name in BY_TOKEN_TOO else "")
         )
 
     return missing

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,9 +20,11 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False), flush=True)
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> int:
-    """Plain columns whose text folds, so that nothing is cut off in a narrow terminal. Answers how many rows."""
-    table = Table(*(Column(name, overflow="fold") for name in columns), box=None, padding=(0, 2, 0, 0))
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], whole: Collection[str] = ()) -> int:
+    """Plain columns whose text folds, so that nothing is cut off in a narrow terminal; times and the columns of `whole`
+    are short enough to stay on their line. Answers how many rows."""
+    made = (Column(name, overflow="fold", no_wrap=name in whole or name.endswith("(UTC)")) for name in columns)
+    table = Table(*made, box=None, padding=(0, 2, 0, 0))
     for row in rows:
         table.add_row(*(escape("" if cell is None else str(cell)) for cell in row))
     if table.row_count:

@@ -52,6 +52,18 @@ def set_rule(
         err.print(f"Set. `millrace retention plan {contract} {scope}` says what would go.", markup=False)
 
 
+def show(call: HubCall, contract: Contract, scope: Scope) -> None:
+    """Show the rules of one scope, with those of its partitions."""
+    with call.operator(contract, scope) as hub:
+        answer = hub.retention.get(contract, scope)
+    if call.as_json:
+        print_json(answer)
+        return
+    names = ("max_age_days", "max_events", "advance_to")
+    rules = [{"partition": "(all)", **answer}, *answer["partitions"]]
+    print_table(("partition", *names), ([rule[name] for name in ("partition", *names)] for rule in rules))
+
+
 def plan(call: HubCall, contract: Contract, scope: Scope) -> None:
     """Say what would go of a ledger now, and who holds back the rest. Nothing is removed."""
     with call.operator(contract, scope) as hub:
@@ -76,8 +88,10 @@ app = group(
     "See and set how long events are kept. Needs the role operator.",
     "millrace retention set sync demo --max-age-days 90",
     "millrace retention list",
+    "millrace retention show sync demo",
     "millrace retention plan sync demo",
     list=on_hub(list_rules),
     set=on_hub(set_rule),
+    show=on_hub(show),
     plan=on_hub(plan),
 )

@@ -115,6 +115,35 @@ def tail(call: HubCall, session_id: SessionId, after: After = 0, count: Limit = 
     run_tail(call.websocket(), lambda client: client.session(session_id, after, on_gap="yield"), show, count)
 
 
+def checkpoint(
+    call: HubCall,
+    session_id: SessionId,
+    consumer: Annotated[str, typer.Option(help="Whose place it is: the consumer's id.")],
+    event_id: Annotated[str, typer.Option("--id", help="The last event that the consumer is done with.")],
+    ts: Annotated[str, typer.Option(help="That event's ts.")],
+    sequence: Annotated[int | None, typer.Option(min=1, help="That event's sequence.")] = None,
+) -> None:
+    """Remember how far a consumer is. It never goes back."""
+    with call.open(Realtime) as hub:
+        applied = hub.checkpoint(session_id, consumer, {"eventId": event_id, "ts": ts, "sequence": sequence})
+    if call.as_json:
+        print_json({"applied": applied})
+    else:
+        err.print("Remembered." if applied else "The consumer was further already; nothing was changed.")
+
+
+def metrics(call: HubCall) -> None:
+    """Count the tenant's events: emitted, invalid, deduped."""
+    with call.open(Realtime) as hub:
+        print_json(hub.metrics())
+
+
+def schema(call: HubCall, kind: Annotated[str, typer.Argument(metavar="TYPE", help="An event type.")]) -> None:
+    """Print the JSON Schema of a type of event."""
+    with call.open(Realtime) as hub:
+        print_json(hub.schema(kind))
+
+
 app = group(
     "Realtime sessions: publish, replay, transcript, live tail.",
     """millrace sessions publish call-7 --id evt-1 --ts 2026-02-16T10:00:00.000Z --type transcript.final --payload """
@@ -122,8 +151,13 @@ app = group(
     "millrace sessions replay call-7",
     "millrace sessions transcript call-7",
     "millrace sessions tail call-7 --count 1",
+    "millrace sessions checkpoint call-7 --consumer ui --id evt-1 --ts 2026-02-16T10:00:00.000Z",
+    "millrace sessions schema call.started",
     publish=on_hub(publish),
     replay=on_hub(replay),
     transcript=on_hub(transcript),
     tail=on_websocket(tail),
+    checkpoint=on_hub(checkpoint),
+    metrics=on_hub(metrics),
+    schema=on_hub(schema),
 )

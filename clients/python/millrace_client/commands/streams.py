@@ -157,14 +157,28 @@ def negotiate(
         print_fields([("capabilities", ", ".join(agreed.effective_capabilities)), *limits.items()])
 
 
+def negotiated(call: HubCall, runtime_id: RuntimeId) -> None:
+    """Show what holds for this client with a runtime: version, capabilities and limits."""
+    with call.operator() as hub:
+        answer = hub.standing.negotiation(runtime_id)
+    if call.as_json:
+        print_json(answer)
+    else:
+        capabilities = ", ".join(answer["effective_capabilities"])
+        version = answer["active_contract_version"]
+        print_fields([("version", version), ("capabilities", capabilities), *answer["effective_limits"].items()])
+
+
 app = group(
     "Streams of runtimes: emit, poll, live tail.",
     """millrace streams emit pi-7 main --type acme.radio.tuned --payload '{"mhz": 868}'""",
     "millrace streams poll pi-7 main --max 10",
     "millrace streams follow pi-7 main --count 1",
+    "millrace streams negotiated pi-7",
     emit=on_hub(emit),
     poll=on_hub(poll),
     follow=on_websocket(follow),
     status=on_hub(status),
     negotiate=on_hub(negotiate),
+    negotiated=on_hub(negotiated),
 )

@@ -17,8 +17,16 @@ from millrace_client.errors import Usage
 TargetId = Annotated[str, typer.Argument(help="The target's id.")]
 
 
-def list_targets(call: HubCall) -> None:
+def list_targets(
+    call: HubCall,
+    counts: Annotated[
+        bool, typer.Option("--counts", help="The deliveries of each that are not done, by state.")
+    ] = False,
+) -> None:
     """Show the hub's targets: who drains which since when, what is due, and what is stuck."""
+    if counts:
+        _list_counts(call)
+        return
     with call.operator() as hub:
         status = hub.targets.status()
     if call.as_json:
@@ -27,6 +35,22 @@ def list_targets(call: HubCall) -> None:
     rows = [_row(one) for one in status["delivery_targets"]]
     if not print_table(("target", "delivered", "open", "given up", "state"), rows):
         err.print("No targets. Make one with `millrace targets put`.")
+
+
+def _list_counts(call: HubCall) -> None:
+    with call.operator() as hub:
+        targets = hub.targets.list(counts=True)
+    if call.as_json:
+        for one in targets:
+            print_json(one)
+        return
+    states = ("pending", "transient", "rejected", "terminal_failed")
+    rows = [(one["target_id"], *(one["deliveries"][state] for state in states)) for one in targets]
+    if not print_table(("target", *states), rows):
+        err.print("No targets. Make one with `millrace targets put`.")
+    for one in targets:
+        if not one["counts_complete"]:
+            err.print(f"{one['target_id']} has more runs of deliveries than are counted.", markup=False)
 
 
 def show(call: HubCall, target_id: TargetId) -> None:
@@ -111,6 +135,7 @@ app = group(
     "See and steer the targets that events are delivered to. Needs the role operator.",
     "millrace targets put archive --type stub --source 'sync demo'",
     "millrace targets list",
+    "millrace targets list --counts",
     "millrace targets pause archive",
     "millrace targets resume archive",
     "millrace targets retry archive --status terminal_failed --dry-run",

@@ -42,7 +42,8 @@ class Rest:
     The hub's HTTP side, as an async context manager.
 
     Whatever may succeed later is sent again, up to `attempts` requests in all: no answer, a gateway's 429 and 5xx, and
-    the hub's errors that say `retryable`. The hub's Retry-After is a lower bound of the pause.
+    the hub's errors that say `retryable`. The hub's Retry-After is a lower bound of the pause. Where nobody listens,
+    `refusals` of them are enough.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Rest:
         *,
         attempts: int,
         settings: Settings,
+        refusals: int | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         if not url.startswith(("http://", "https://")):
@@ -59,6 +61,7 @@ class Rest:
         if attempts < 1:
             raise Usage("attempts is at least 1: it counts the first one too.")
         self.attempts = attempts
+        self._refusals = attempts if refusals is None else refusals
         self.settings = settings
         self._url = url.rstrip("/")
         self._token = token
@@ -92,7 +95,8 @@ class Rest:
                     raise
                 wait = error.retry_after
             except _Passing as error:
-                if last:
+                refused = isinstance(error.__cause__, httpx.ConnectError) and attempt >= self._refusals
+                if last or refused:
                     raise NoAnswer(str(error)) from error.__cause__
                 wait = error.retry_after
             await self.settings.sleep(max(backoff.next(), wait))

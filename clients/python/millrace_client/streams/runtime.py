@@ -26,7 +26,8 @@ class Runtime:
     A runtime of a hub, as an async context manager. `url` is the hub's HTTP address.
 
     `token` is a string, or a function (async or not) that is asked at first and whenever the hub refuses its token.
-    `attempts` counts the first try; pauses and timeouts are in `settings`. `now` is in seconds since 1970.
+    `attempts` counts the first try; where nobody listens, `refusals` of them are enough. Pauses and timeouts are in
+    `settings`. `now` is in seconds since 1970.
     Errors of the hub are `SdkError`; no answer is `NoAnswer`.
     """
 
@@ -37,6 +38,7 @@ class Runtime:
         token: Token,
         *,
         attempts: int = 6,
+        refusals: int | None = None,
         settings: Settings | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
         now: Callable[[], float] = time.time,
@@ -45,7 +47,9 @@ class Runtime:
         self.runtime_id = runtime_id
         self.negotiated: Negotiated | None = None
         self._path = f"/v1/runtimes/{segment('runtime_id', runtime_id)}"
-        self._rest = Rest(url, token, attempts=attempts, settings=settings or Settings(), transport=transport)
+        self._rest = Rest(
+            url, token, attempts=attempts, settings=settings or Settings(), refusals=refusals, transport=transport
+        )
         self._now = now
         self._new_id = new_id
         self.markers = Markers(self._rest, f"{self._path}/markers", new_id)
