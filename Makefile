@@ -134,7 +134,8 @@ soak: $(READY) ## run the simulator on many seeds (SEEDS=2000; ARGS='--first N')
 	@$(BIN)/python -m tests.simulation.archiving --seeds $(SEEDS)
 	@if [ -n "$(FULL)" ]; then $(FULL_SIZE) $(BIN)/pytest -q -k "$(LARGE)" tests/e2e; \
 		$(FULL_SIZE) $(BIN)/pytest -q tests/jobs tests/unit/delivery/test_histories.py tests/unit/client/test_kill.py \
-			tests/unit/realtime/test_long_session.py tests/unit/live/test_long_snapshot.py; \
+			tests/unit/realtime/test_long_session.py tests/unit/live/test_long_snapshot.py \
+			tests/contract/lake/test_open_tables_kills.py; \
 		$(CHAOS); fi
 
 CHAOS = $(BIN)/python -m tests.chaos --events $(EVENTS) --kills $(KILLS) --pause-seconds $(PAUSE) --seconds $(STORM)

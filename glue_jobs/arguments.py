@@ -61,10 +61,10 @@ def whole(text: str) -> int:
     return number
 
 
-def session(app: str, asked: argparse.Namespace, others: list[str]) -> SparkSession:
+def session(app: str, asked: argparse.Namespace, others: list[str], small: bool = False) -> SparkSession:
     local = asked.local == "true" if asked.local is not None else not on_glue(others)
     settings = dict(one.partition("=")[::2] for one in asked.conf)
-    return spark_session(app, local=local, memory=asked.memory, settings=settings)
+    return spark_session(app, local=local, memory=asked.memory, settings=settings, small=small)
 
 
 def new_run() -> str:

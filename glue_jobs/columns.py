@@ -80,7 +80,8 @@ TABLES: Mapping[str, Sequence[TableColumn]] = {
         TableColumn("first_committed_at", "timestamp", "the earliest commit of the day"),
         TableColumn("last_committed_at", "timestamp", "the latest"),
     ),
-    names.KEYS: (TableColumn("key", "binary"),),
+    # `drawer` puts a ledger's keys side by side; files of an older version do not have it.
+    names.KEYS: (TableColumn("key", "binary"), TableColumn("drawer", "int")),
     names.PRUNED: (TableColumn("ledger", "string"), TableColumn("first", "bigint"), TableColumn("last", "bigint")),
 }
 SCHEMAS: Mapping[str, str] = {

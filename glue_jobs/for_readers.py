@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
 from glue_jobs import arguments
 from glue_jobs.athena import refresh
@@ -13,7 +14,7 @@ from glue_jobs.workspace import Workspace
 from millrace.lake.application.follow_edition import FollowEdition
 
 
-def serve_readers(asked: argparse.Namespace, workspace: Workspace) -> int:
+def serve_readers(asked: argparse.Namespace, workspace: Workspace, tell: Callable[[str], None] = arguments.tell) -> int:
     """Bring the lists for Athena and the Iceberg tables to the current edition; then remove what nobody can reach.
 
     In this order: a file goes only after no Iceberg table shows it. Returns how many objects went.
@@ -25,7 +26,7 @@ def serve_readers(asked: argparse.Namespace, workspace: Workspace) -> int:
     grace_ms = int(asked.grace_hours * 3_600_000)
     store, settings = located(asked.store)
     with iceberg_tables(store, workspace.objects, TABLES, asked.database, **settings) as tables:
-        follow = FollowEdition(workspace.objects, tables, arguments.tell)
+        follow = FollowEdition(workspace.objects, tables, tell)
         follow()
         forgotten = follow.forget(max(arguments.now_ms() - grace_ms, 0))
     return forgotten + remove_unreachable(workspace, arguments.now_ms(), grace_ms)

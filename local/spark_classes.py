@@ -64,7 +64,7 @@ def _compact(session: SparkSession, store: Path) -> None:
     made = writer.finish()
     objects.put(made.name, made.data)
     workspace = DirectWorkspace(objects, store.as_uri() + "/")
-    Compact(session, workspace, Registry(), lambda: "0000000000-classes", lambda: NOW)()
+    Compact(lambda _: session, workspace, Registry(), lambda: "0000000000-classes", lambda: NOW)()
 
 
 def end(session: SparkSession) -> None:

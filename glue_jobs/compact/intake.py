@@ -18,7 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from glue_jobs.compact.gate import ACCEPTED, gate
 from glue_jobs.compact.parse import archive_object, parse
-from glue_jobs.compact.tables import first_of_each_key
+from glue_jobs.compact.tables import first_of_each_key, is_spoken
 from glue_jobs.workspace import Workspace
 from millrace.lake.domain.archive import CORRUPT_OBJECT, EMPTY_OBJECT, FOLDER, FOREIGN_OBJECT, SUFFIX
 from millrace.lake.domain.edition import File
@@ -47,6 +47,11 @@ class Judged:
     @property
     def bytes(self) -> int:
         return sum(row["bytes"] for row in self.tallies if row["status"] == ACCEPTED)
+
+    @property
+    def spoken(self) -> int:
+        """How many of them may tell an utterance."""
+        return sum(row["spoken"] for row in self.tallies if row["first"])
 
     def rejected(self) -> Row | None:
         """One event that the registry wants the run to fail for, the same one each time."""
@@ -99,7 +104,8 @@ class Intake:
 
 def tally(lines: DataFrame) -> DataFrame:
     counted = lines.groupBy("object", "status", "first")
-    return counted.agg(F.count("*").alias("lines"), F.sum("bytes").alias("bytes"))
+    spoken = F.count_if(F.coalesce(is_spoken(), F.lit(False)))
+    return counted.agg(F.count("*").alias("lines"), F.sum("bytes").alias("bytes"), spoken.alias("spoken"))
 
 
 def is_archive_object(name: str) -> bool:

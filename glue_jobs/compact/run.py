@@ -13,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from glue_jobs.compact.gate import ACCEPTED
 from glue_jobs.compact.intake import Intake, Judged, entries, json_lines
 from glue_jobs.compact.merge import merged
+from glue_jobs.compact.parse import drawer
 from glue_jobs.compact.tables import event_rows, statistic_rows, transcript_rows
 from glue_jobs.compact.write import Segments, event_files, key_files
 from glue_jobs.workspace import Workspace
@@ -35,6 +36,8 @@ from millrace.ledger.domain.errors import MillraceError, Rejected
 
 NOTHING_NEW, PUBLISHED, OVERTAKEN = "nothing_new", "published", "overtaken"
 BROADCAST_ROWS = 4_000_000
+MOST_DRAWERS = 16_384
+"""A run that needs more of them reads the key index as a whole."""
 
 
 class RejectedEvent(Rejected):
@@ -50,13 +53,18 @@ class CompactionReport:
     outcome: str
     edition: Edition
     more: bool = False
+    size: int = 0
+    """Bytes of the archive objects that were read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compact:
-    """`batch`: archive objects in one run at most; `more` in the report says that others wait."""
+    """`batch`: archive objects in one run at most; `more` in the report says that others wait.
 
-    spark: SparkSession
+    `session` gives Spark for so many bytes of archive objects. It is asked for once there is something to do.
+    """
+
+    session: Callable[[int], SparkSession]
     workspace: Workspace
     registry: Registry
     new_run: Callable[[], str]
@@ -72,9 +80,11 @@ class Compact:
         if not new:
             return CompactionReport(NOTHING_NEW, current.edition)
         taken = new[: self.batch]
-        self.tell(f"{len(taken)} new objects of {len(new)}, {sum(file.size for file in taken)} bytes")
-        segments = Segments(self.spark, self.workspace, self.new_run(), self.tell, self.fan_in)
-        judged = Intake(self.spark, self.workspace, self.registry, self.tell)(taken)
+        size = sum(file.size for file in taken)
+        self.tell(f"reading and judging {len(taken)} objects of {len(new)} that are new, {size} bytes")
+        spark = self.session(sum(file.size for file in new))
+        segments = Segments(spark, self.workspace, self.new_run(), self.tell, self.fan_in)
+        judged = Intake(spark, self.workspace, self.registry, self.tell)(taken)
         try:
             self._refuse_rejected(judged)
             edition = self._edition(current, judged, taken, segments)
@@ -82,7 +92,7 @@ class Compact:
             judged.release()
         if not editions.publish(current, edition):
             return CompactionReport(OVERTAKEN, editions.current().edition, more=True)
-        return CompactionReport(PUBLISHED, edition, more=len(new) > len(taken))
+        return CompactionReport(PUBLISHED, edition, len(new) > len(taken), size)
 
     def _new_objects(self, edition: Edition) -> list[File]:
         """Whatever is not processed yet, wherever its name sorts: late objects are new ones."""
@@ -132,33 +142,43 @@ class Compact:
         known = published.persist().count() if published is not None else 0
         unknown = first.join(published, "key", "left_anti") if published is not None and known else first
         self.tell(f"writing {candidates - known} events")
-        events = segments.write(EVENTS, event_rows(unknown), event_files(judged.bytes))
-        keys = segments.write(KEYS, unknown.select("key"), key_files(events.rows))
+        rows = event_rows(unknown)
+        events = segments.write(EVENTS, rows, event_files(judged.bytes))
+        keyed = unknown.select("key", drawer(F.col("ledger")).alias("drawer"))
+        keys = segments.write(KEYS, keyed, key_files(events.rows))
         if not events.rows == keys.rows == candidates - known:
             raise Inconsistent("The run wrote another number of events than it should.", run=segments.run)
-        if published is not None:
-            published.unpersist()
         after = after.having(EVENTS, [*after.segments(EVENTS), events])
         after = after.having(KEYS, [*after.segments(KEYS), keys])
         if events.rows:
-            rows = segments.read(EVENTS, events.files)
-            after = merged(segments, after, {TRANSCRIPTS: transcript_rows(rows), STATISTICS: statistic_rows(rows)})
+            # Made of the lines in memory: what was just written is not read again.
+            derived = {STATISTICS: statistic_rows(rows)}
+            if judged.spoken or (after.segments(TRANSCRIPTS) and not after.merged):
+                derived[TRANSCRIPTS] = transcript_rows(rows)
+            after = merged(segments, after, derived)
+        if published is not None:
+            published.unpersist()
         return after, events.rows
 
     def _published(self, before: Edition, first: DataFrame, candidates: int, segments: Segments) -> DataFrame | None:
-        """Which of these keys an earlier run published: the narrow index is read, the tables are not."""
+        """Which of these keys an earlier run published. Of the narrow index the drawers of their ledgers are read."""
         keys = first.select("key")
         files = tuple(file for segment in before.segments(KEYS) for file in segment.files)
         if not files:
             return None
         wanted = F.broadcast(keys) if candidates <= BROADCAST_ROWS else keys
-        return segments.read(KEYS, files).join(wanted, "key", "left_semi")
+        index = segments.read(KEYS, files)
+        drawers = [row["drawer"] for row in first.select(drawer(F.col("ledger")).alias("drawer")).distinct().collect()]
+        if len(drawers) <= MOST_DRAWERS:
+            index = index.where(F.col("drawer").isin(drawers) | F.col("drawer").isNull())
+        return index.select("key").join(wanted, "key", "left_semi")
 
     def _with_quarantine(self, after: Edition, judged: Judged, segments: Segments) -> Edition:
         added = []
-        if judged.lines is not None and judged.count(QUARANTINE):
-            self.tell(f"setting {judged.count(QUARANTINE)} lines aside")
-            added.append(segments.write_text(QUARANTINE_TABLE, entries(judged.lines, MAX_LINE_BYTES)))
+        aside = judged.count(QUARANTINE)
+        if judged.lines is not None and aside:
+            self.tell(f"setting {aside} lines aside")
+            added.append(segments.write_text(QUARANTINE_TABLE, entries(judged.lines, MAX_LINE_BYTES), aside))
         if judged.set_aside:
             data = json_lines(judged.set_aside)
             added.append(segments.put(f"{QUARANTINE_TABLE}-objects", "objects.gz", data, len(judged.set_aside)))

@@ -28,6 +28,11 @@ def event_rows(accepted: DataFrame) -> DataFrame:
     )
 
 
+def is_spoken() -> Column:
+    """Whether an event may tell an utterance."""
+    return (F.col("contract") == "realtime") & F.col("event_type").isin(_wrapped(PARTIAL), _wrapped(FINAL))
+
+
 def transcript_rows(events: DataFrame) -> DataFrame:
     """R8: of each utterance the event that tells it best, by the rule of `millrace.realtime.domain.transcript`."""
     body = "type string, eventId string, ts string, payload struct<utteranceId:string, speaker:string, text:string, \
@@ -35,7 +40,7 @@ startMs:string, endMs:string>"
     has_utterance = F.col("b.payload.utteranceId").isNotNull()
     with_short_numbers = F.from_json(short_numbers(F.col("payload")), body)
     spoken = (
-        events.where((F.col("contract") == "realtime") & F.col("event_type").isin(_wrapped(PARTIAL), _wrapped(FINAL)))
+        events.where(is_spoken())
         .select("ledger", "tenant", "sequence_position", "payload", F.from_json("payload", body).alias("b"))
         .withColumn("b", F.when(has_utterance, F.col("b")).otherwise(with_short_numbers))
         .where(has_utterance)

@@ -49,22 +49,26 @@ class Segments:
     fan_in: int = FAN_IN
 
     def write(self, table: str, rows: DataFrame, files: int, part: str = "") -> Segment:
-        """The rows in about so many files; events in their order."""
+        """The rows in about so many files; events in their order, keys drawer by drawer."""
         folder = run_folder(self.run, table + part)
         if table == names.EVENTS:
             spread = rows.repartition(1) if files <= 1 else rows.repartitionByRange(files, *ORDER[:2])
             laid_out = spread.sortWithinPartitions(*in_order())
+        elif table == names.KEYS:
+            spread = rows.repartition(1) if files <= 1 else rows.repartitionByRange(files, "drawer", "key")
+            laid_out = spread.sortWithinPartitions("drawer", "key")
         else:
             laid_out = rows.repartition(max(files, 1))
         laid_out.write.parquet(self.workspace.output(folder))
         written = self.workspace.written(folder)
         return Segment(self.run, rows_in(self.workspace.paths(written)), written)
 
-    def write_text(self, table: str, lines: DataFrame) -> Segment:
+    def write_text(self, table: str, lines: DataFrame, rows: int) -> Segment:
+        """As many lines as the caller says there are."""
         folder = run_folder(self.run, table)
         lines.repartition(1).write.option("compression", "gzip").text(self.workspace.output(folder))
         written = self.workspace.written(folder)
-        return Segment(self.run, self.spark.read.text(self.workspace.paths(written)).count(), written)
+        return Segment(self.run, rows, written)
 
     def read(self, table: str, files: Iterable[File]) -> DataFrame:
         return read_files(self.spark, self.workspace, table, files)

@@ -44,6 +44,7 @@ def run(asked: argparse.Namespace, others: list[str], name: str, pruner: Callabl
     for ledger, ranges in sorted(report.plan.ranges.items()):
         arguments.tell(f"{ledger}: {ranges.count} events in {len(ranges.spans)} ranges, up to {ranges.last}")
     summary = f"{report.outcome}: {report.plan.events} events, {len(report.plan.objects)} archive objects"
+    summary += f", {len(report.plan.quarantined)} lines in quarantine" if report.plan.quarantined else ""
     arguments.tell(summary + (f", {report.bodies} bodies; {report.manifest}" if report.manifest else ""))
     for ledger in report.unfinished:
         arguments.tell(f"{ledger}: the log has not let go of everything yet, so all of it stays; run again")

@@ -11,15 +11,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from glue_jobs.compact.write import FILE_BYTES, Segments, read_files
+from glue_jobs.literal import literal_rows
 from glue_jobs.retain import transforms
+from glue_jobs.retain.copies import Copies, ranges_of, without_entries
 from glue_jobs.workspace import Workspace
 from millrace.lake.application.editions import Current, Editions
-from millrace.lake.application.quarantine import ListQuarantine
 from millrace.lake.domain.edition import EVENTS, FAN_IN, PRUNED, ROOT, Edition, File, Segment
 from millrace.lake.domain.retention import RetentionRequest
 from millrace.ledger.application.prune import Pruned
 from millrace.ledger.domain.ranges import Ranges
 
+NARROW = "ledger string, position bigint, partitions array<string>, archive_object string, file string"
 DRY, DONE, OVERTAKEN, NOTHING = "dry_run", "pruned", "overtaken", "nothing_to_prune"
 
 PruneLog = Callable[[str, Ranges], Pruned]
@@ -31,10 +33,15 @@ It may be called again with the same positions, and must itself stop at the curs
 
 @dataclass(frozen=True, slots=True)
 class RemovalPlan:
-    """By ledger the positions that may go, and the archive objects that then hold nothing anybody keeps."""
+    """By ledger the positions that may go, and what then holds nothing that anybody keeps: archive objects, and lines
+    in quarantine by their ids."""
 
     ranges: Mapping[str, Ranges]
     objects: tuple[str, ...]
+    quarantined: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.ranges or self.objects or self.quarantined)
 
     @property
     def events(self) -> int:
@@ -50,6 +57,7 @@ class RemovalPlan:
             "events": self.events,
             "ledgers": ledgers,
             "archive_objects": list(self.objects),
+            "quarantined": list(self.quarantined),
             "let_go": {ledger: asdict(release) for ledger, release in sorted(request.ledgers.items())},
         }
         return json.dumps(content).encode()
@@ -82,7 +90,7 @@ class Retain:
         if self.prune_log is not None:
             self._remove_doomed(current.edition)
         files = [file for segment in current.edition.segments(EVENTS) for file in segment.files]
-        if not files or not request.ledgers:
+        if not current.edition.number or not request.ledgers:
             return RemovalReport(DRY if self.prune_log is None else NOTHING, RemovalPlan({}, ()))
         events = self._events(files)
         going = self._may_go(events, current.edition, request).persist()
@@ -90,7 +98,7 @@ class Retain:
             plan = self._plan(events, going, current.edition)
             if self.prune_log is None:
                 return RemovalReport(DRY, plan)
-            if not plan.ranges:
+            if not plan:
                 return RemovalReport(NOTHING, plan)
             return self._carried_out(request, plan, events, going, current)
         finally:
@@ -98,6 +106,8 @@ class Retain:
 
     def _events(self, files: list[File]) -> DataFrame:
         """Narrow rows with the file they are in; what has no position is never pruned by one."""
+        if not files:
+            return literal_rows(self.spark, [], NARROW)
         rows = read_files(self.spark, self.workspace, EVENTS, files)
         file = F.regexp_extract(F.col("_metadata.file_path"), f"({ROOT}runs/.*)$", 1)
         position = F.col("sequence_position").alias("position")
@@ -108,9 +118,13 @@ class Retain:
         releases = transforms.release_rows(self.spark, request)
         asked = F.broadcast(releases.select("ledger"))
         placed = events.where("position is not null").join(asked, "ledger", "left_semi")
-        gone = [file for segment in edition.segments(PRUNED) for file in segment.files]
-        covered = transforms.covered_rows(placed, read_files(self.spark, self.workspace, PRUNED, gone))
+        covered = transforms.covered_rows(placed, self._pruned(edition))
         return transforms.may_go_rows(placed, releases, transforms.mark_rows(self.spark, request), covered)
+
+    def _pruned(self, edition: Edition) -> DataFrame:
+        """(ledger, first, last): what went before."""
+        files = [file for segment in edition.segments(PRUNED) for file in segment.files]
+        return read_files(self.spark, self.workspace, PRUNED, files)
 
     def _plan(self, events: DataFrame, going: DataFrame, edition: Edition) -> RemovalPlan:
         found: dict[str, list[tuple[int, int]]] = {}
@@ -124,9 +138,30 @@ class Retain:
             .distinct()
         )
         empty = touched.join(staying, "archive_object", "left_anti")
-        awaited = {one.object for one in ListQuarantine(self.workspace.objects)() if one.redriven is None}
-        doomed = sorted({row["archive_object"] for row in empty.toLocalIterator()} - awaited - set(edition.doomed))
-        return RemovalPlan({ledger: Ranges.joined(spans) for ledger, spans in found.items()}, tuple(doomed))
+        ranges = {ledger: Ranges.joined(spans) for ledger, spans in found.items()}
+        objects, entries = self._copies(
+            events, going, {row["archive_object"] for row in empty.toLocalIterator()}, ranges, edition
+        )
+        return RemovalPlan(ranges, tuple(sorted(objects - set(edition.doomed))), tuple(sorted(entries)))
+
+    def _copies(
+        self,
+        events: DataFrame,
+        going: DataFrame,
+        empty: set[str],
+        ranges: Mapping[str, Ranges],
+        edition: Edition,
+    ) -> tuple[set[str], set[str]]:
+        """The archive objects, and the lines in quarantine, that hold nothing but what was let go or goes now."""
+        copies, pruned = Copies.of(self.spark, self.workspace, edition), self._pruned(edition)
+        named = {one.ledger for one in copies.entries if one.ledger}
+        before = ranges_of(pruned, named) if named else {}
+        gone = {ledger: Ranges.joined([*before.get(ledger, []), *ranges.get(ledger, Ranges())]) for ledger in named}
+        everything = pruned.unionByName(transforms.spans(going))
+        doomed = (empty | copies.without_rows(events, everything)) - copies.awaited(gone)
+        free = copies.set_free(gone, doomed)
+        # An object that could not be read goes with its entry.
+        return doomed | {one.object for one in free if one.sha256 is None}, {one.id for one in free}
 
     def _carried_out(
         self, request: RetentionRequest, plan: RemovalPlan, events: DataFrame, going: DataFrame, current: Current
@@ -142,7 +177,7 @@ class Retain:
         if unfinished:
             going = going.where(~F.col("ledger").isin(*unfinished))
             plan = self._plan(events, going, current.edition)
-        if not plan.ranges:
+        if not plan:
             return RemovalReport(NOTHING, plan, manifest, bodies, unfinished)
         segments = Segments(self.spark, self.workspace, run, self.tell, self.fan_in)
         edition = self._without(plan, events, going, current.edition, segments)
@@ -179,9 +214,13 @@ class Retain:
             gone = going.select("ledger", F.col("position").alias("sequence_position"))
             rest = rows.join(gone, ["ledger", "sequence_position"], "left_anti").select(*rows.columns)
             kept.append(segments.write(EVENTS, rest, -(-sum(file.size for file in again) // FILE_BYTES)))
-        went = segments.write(PRUNED, transforms.spans(going), 1)
+        pruned = [*before.segments(PRUNED)]
+        if plan.ranges:
+            pruned.append(segments.write(PRUNED, transforms.spans(going), 1))
         after = replace(before, number=before.number + 1, run=segments.run, created_ms=self.clock())
-        after = after.having(EVENTS, kept).having(PRUNED, [*before.segments(PRUNED), went])
+        after = after.having(EVENTS, kept).having(PRUNED, pruned)
+        if plan.quarantined:
+            after = without_entries(after, plan.quarantined, segments)
         # Those that were doomed before have been removed by now.
         return replace(segments.folded(after), counts={"pruned": plan.events}, doomed=plan.objects)
 

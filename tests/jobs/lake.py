@@ -51,7 +51,7 @@ class Lake:
 
     def compact(self, **changes: Any) -> CompactionReport:
         settings = {"workspace": self.workspace, "registry": self.registry, "new_run": self.new_run}
-        return Compact(self.spark, clock=lambda: NOW, **{**settings, **changes})()
+        return Compact(lambda _: self.spark, clock=lambda: NOW, **{**settings, **changes})()
 
     def archive(self, lines: Sequence[Row]) -> str:
         writer = EventWriter()

@@ -11,9 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyarrow import parquet
 from pyspark.sql import SparkSession
 
-from glue_jobs.compact.run import NOTHING_NEW, OVERTAKEN, PUBLISHED, RejectedEvent
+from glue_jobs.columns import SCHEMAS
+from glue_jobs.compact.run import NOTHING_NEW, OVERTAKEN, PUBLISHED, Compact, RejectedEvent
+from glue_jobs.compact.write import Segments
+from glue_jobs.literal import literal_rows
 from glue_jobs.workspace import Workspace
 from millrace.lake.application.editions import Editions
 from millrace.lake.domain.archive import SUFFIX, EventWriter
@@ -48,7 +52,12 @@ def test_a_second_run_over_the_same_archive_changes_nothing(lake: Lake) -> None:
     assert lake.compact().outcome == PUBLISHED
     before = everything(lake)
     assert [row["sequence_position"] for row in lake.table(EVENTS)] == [1, 2, 3, 4, 5]
-    assert lake.compact().outcome == NOTHING_NEW
+
+    def refuse(_: int) -> SparkSession:
+        raise AssertionError("a run with nothing to do starts no Spark")
+
+    again = Compact(refuse, lake.workspace, lake.registry, lake.new_run, lambda: 0)
+    assert again().outcome == NOTHING_NEW
     assert everything(lake) == before
 
 
@@ -101,6 +110,38 @@ def test_small_segments_are_folded_into_larger_ones_and_nothing_else_changes(lak
     assert lake.table(STATISTICS)[0]["events"] == 3
     lake.archive([line(SYNC, "k1", 1), line(SYNC, "k4", 4)])
     assert lake.compact().edition.counts["new"] == 1
+
+
+def test_keys_lie_drawer_by_drawer_and_those_of_an_older_version_still_count(lake: Lake) -> None:
+    """C4, C6: a run reads the drawers of its own ledgers, and whatever has none."""
+    lake.archive([line(f"sync#acme#p{n % 3}", f"k{n}", n) for n in range(1, 31)])
+    lake.compact()
+    (file,) = lake.edition.files(KEYS)
+    keys = parquet.read_table(lake.root / file)
+    drawers = keys["drawer"].to_pylist()
+    assert drawers == sorted(drawers)
+    assert len(set(drawers)) == 3
+    parquet.write_table(keys.drop_columns(["drawer"]), lake.root / file)
+    for checksum in (lake.root / file).parent.glob(".*.crc"):
+        checksum.unlink()
+    lake.archive([line("sync#acme#p1", "k1", 1), line("sync#acme#p1", "k31", 31)])
+    assert lake.compact().edition.counts["new"] == 1
+    lake.archive([line("sync#acme#p1", "k31", 31), line("sync#acme#p2", "k2", 2), line("sync#acme#p2", "k31", 31)])
+    assert lake.compact().edition.counts["new"] == 1, "old and new files of keys are read side by side"
+
+
+def test_no_file_gets_more_than_its_share_of_a_ledger_that_has_half_of_all_events(lake: Lake) -> None:
+    """C6: one huge ledger is cut by position."""
+    events = lake.spark.range(20_000).selectExpr(
+        "if(id % 2 = 0, 'sync#acme#huge', concat('sync#acme#', id % 20)) AS ledger", "id + 1 AS sequence_position"
+    )
+    segments = Segments(lake.spark, lake.workspace, "0000000000-skewed", lambda _: None)
+    rows = literal_rows(lake.spark, [], SCHEMAS[EVENTS]).unionByName(events, allowMissingColumns=True)
+    written = segments.write(EVENTS, rows, 8)
+    shares = [parquet.read_metadata(lake.root / name).num_rows for name in written.names]
+    assert len(shares) == 8
+    assert sum(shares) == 20_000
+    assert max(shares) <= 1.3 * 20_000 / 8
 
 
 def test_a_rejecting_registry_fails_the_run_names_the_event_and_changes_nothing(lake: Lake) -> None:
@@ -156,6 +197,14 @@ def test_a_fallback_fills_the_defaults_of_the_nearest_version(lake: Lake) -> Non
 
 NOT_JSON = (
     *(b'{"a":1}]xyz', b'{"a":1}],[2', b'{"a":1},0]xyz', b'{"a":1},0', b'{"a":[1]},0,0]', b'{"a":1}]}', b"null"),
+    *(
+        b'{"a":1}],"x":[{"a":1}',
+        b'{"a":1}],"payload":[{}',
+        b'{"a":1},{"a":1}',
+        b'{"a":1}]',
+        b'{"a":"\x01"}',
+        b'{"a":\t1}',
+    ),
     *(b"{'a':1}", b"""{"a":'b'}""", b"'a'", b'{"a":"\t"}', b'{"a":01}', b'{"a":NaN}', b'{"a":1,}', b"{a:1}", b"nul"),
 )
 JSON = (b"""{"a":"it's [1],0"}""", b"[[1,0],0]", b'"]"', b"0", b"false", b"[]", b'{"a":"\\t"}', b"[null]")

@@ -22,7 +22,9 @@ from glue_jobs.retain import transforms
 from glue_jobs.retain.main import main
 from glue_jobs.retain.run import DONE, DRY, NOTHING, RemovalReport, Retain
 from millrace.lake.adapters.iceberg_catalog import iceberg_tables
+from millrace.lake.application.quarantine import ListQuarantine, Redrive
 from millrace.lake.application.verify_tables import VerifyTables
+from millrace.lake.domain.archive import SUFFIX
 from millrace.lake.domain.edition import EVENTS, KEYS, PRUNED, STATISTICS
 from millrace.lake.domain.retention import Release, RetentionRequest
 from millrace.ledger.adapters.memory import MemoryLog, MemoryState
@@ -277,3 +279,43 @@ def test_the_job_runs_dry_unless_told_and_says_what_it_lacks(kept: Kept, capsys:
 def nothing_to_empty() -> Any:
     """A pruner for a lake whose log is elsewhere."""
     return lambda _ledger, _ranges: Pruned(0, complete=True)
+
+
+def test_copies_of_what_was_pruned_go_although_no_row_is_theirs(kept: Kept) -> None:
+    """C8: an archive object that holds only repeats goes with the events it repeats, and not before."""
+    assert kept.retain().outcome == DONE
+    repeats = [line(SYNC, f"k{n}", n, partitions=["p"]) for n in (2, 4)]
+    gone, half = kept.lake.archive(repeats), kept.lake.archive([repeats[0], line(SYNC, "k5", 5, partitions=["p"])])
+    kept.lake.compact()
+    dry = kept.retain(execute=False)
+    assert (dry.plan.ranges, dry.plan.objects) == ({}, (gone,))
+    assert kept.archive() >= {gone, half}
+    report = kept.retain()
+    assert (report.outcome, report.plan.objects) == (DONE, (gone,))
+    assert kept.archive() == {kept.shared, kept.last, half}
+    assert kept.positions() == AFTER
+    everything = RetentionRequest({SYNC: Release(9, 9), OTHER: Release(9, 9)})
+    assert kept.retain(request=everything).outcome == DONE
+    assert kept.archive() == set(), "of the last event every copy goes"
+    assert kept.retain(request=everything).outcome == NOTHING
+
+
+def test_a_repaired_line_leaves_quarantine_with_its_event(kept: Kept) -> None:
+    """C7, C8: a policy reaches the copies in quarantine, of a line and of an object that could not be read."""
+    odd = line(OTHER, "o2", 2, partitions=["p"], occurred_at="2026-02-31T10:00:00Z")
+    broken = kept.lake.archive_raw(f"9-odd{SUFFIX}", [json.dumps(odd).encode(), b"nobody knows"])
+    cut = kept.lake.archive_bytes(f"9-cut{SUFFIX}", b"cut off")
+    kept.lake.compact()
+    entries = {one.sequence_position or one.reason: one.id for one in ListQuarantine(kept.lake.objects)()}
+    again = {entries[2]: [line(OTHER, "o2", 2)], entries["corrupt_object"]: [line(OTHER, "o3", 3)]}
+    driven = set(Redrive(kept.lake.objects)([*again], again).values())
+    assert kept.lake.compact().edition.counts["new"] == 2
+    assert kept.retain().outcome == DONE
+    assert len(kept.lake.quarantine()) == 3, "while its event is there, the entry tells where it came from"
+    report = kept.retain(request=RetentionRequest({OTHER: Release(9, 9)}))
+    assert (report.outcome, report.plan.ranges) == (DONE, {OTHER: Ranges.of([1, 2, 3])})
+    assert sorted(report.plan.quarantined) == sorted(again)
+    assert [one["id"] for one in kept.lake.quarantine()] == [entries["malformed"]], "a line of no ledger stays"
+    assert kept.lake.edition.rows("quarantine") == 1
+    assert not {cut, *driven} & kept.archive()
+    assert broken in kept.archive(), "it has a line that may still be repaired"

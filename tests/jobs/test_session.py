@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from glue_jobs import session
-from glue_jobs.session import JAVA_OPTIONS, chosen, class_archive
+from glue_jobs.session import JAVA_OPTIONS, ONE_COMPILER, chosen, class_archive
 
 
 @pytest.fixture
@@ -26,6 +26,13 @@ def test_archived_classes_are_used_beside_the_options_asked_for(archive: Path) -
 
 def test_without_an_archive_java_gets_only_the_options_asked_for(archive: Path) -> None:
     assert chosen({JAVA_OPTIONS: "-Xint"}, local=True)[JAVA_OPTIONS] == "-Xint"
+
+
+def test_small_work_gets_one_compiler_unless_options_are_asked_for() -> None:
+    small, large = (chosen({}, local=True, small=small)[JAVA_OPTIONS] for small in (True, False))
+    assert ONE_COMPILER in small
+    assert ONE_COMPILER not in large
+    assert ONE_COMPILER not in chosen({JAVA_OPTIONS: "-Xint"}, local=True, small=True)[JAVA_OPTIONS]
 
 
 def test_whoever_makes_or_names_an_archive_is_given_no_other(archive: Path) -> None:

@@ -44,6 +44,11 @@ class Entry:
     redriven: str | None = None
 
 
+def entry_of(line: bytes) -> Entry:
+    """An entry as compaction wrote it."""
+    return Entry(**known(Entry, json.loads(line)))
+
+
 @dataclass(frozen=True, slots=True)
 class ListQuarantine:
     objects: Objects
@@ -55,7 +60,7 @@ class ListQuarantine:
         for file in Editions(self.objects).current().edition.files(QUARANTINE):
             found = self.objects.get(file)
             for line in gzip.decompress(found.data).splitlines() if found else ():
-                entry = Entry(**known(Entry, json.loads(line)))
+                entry = entry_of(line)
                 if entry.id not in seen:
                     seen.add(entry.id)
                     yield replace(entry, redriven=driven.get(entry.id))
