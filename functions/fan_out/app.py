@@ -26,4 +26,4 @@ def handler(event: Mapping[str, Any], context: Any) -> None:
     observe.logger().debug(
         "fanned_out", ledgers=len(ledgers), failed=len(failures.found), records=len(event["Records"])
     )
-    observe.report(failures)  # the records come again; no ledger waited for another
+    observe.report(failures)  # if it raises, the records come again; no ledger waited for another

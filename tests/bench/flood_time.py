@@ -300,6 +300,7 @@ class Flooded:
         failures = FanOut(
             index=slow(_Nobody(), SEND_MS),
             rest=slow(_Rest(self.wakes), SEND_MS),
+            later=slow(_Nobody(), SEND_MS),
             wake_targets=WakeTargets(slow(self.directory), expect, slow(self, SEND_MS), process.together),
             broadcast=broadcast,
             may_go_on=lambda: True,

@@ -117,6 +117,7 @@ def summary(report: Mapping[str, Any]) -> list[str]:
         "requests to targets": f"{counts['requests to targets']:,}",
         "events that a target took twice": f"{counts['events taken twice']}",
         "deliveries complete": _after(after["deliveries"]),
+        "those of the tenants that do not flood": _after(after["deliveries of the others"]),
         "followers complete": _after(after["followers"]),
         "archive complete": _after(after["archive"]),
     }

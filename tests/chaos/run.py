@@ -15,7 +15,7 @@ from tests.chaos.live import Follower
 from tests.chaos.plan import FLOODER, MEASURED, Plan
 from tests.chaos.poison import Poisoner
 from tests.chaos.readers import Poller, polling, views
-from tests.chaos.settle import Log, all_delivered, expected_at, wait_for_all
+from tests.chaos.settle import Log, all_taken, all_told, expected_at, wait_for_all
 from tests.chaos.storm import doors_used, storm
 from tests.chaos.targets import Desk
 from tests.chaos.tenants import FLOODED, PROJECT, RUNTIME, STREAM
@@ -63,8 +63,11 @@ def run(hub: Hub, plan: Plan) -> Outcome:
 def _settle(world: World, log: Log, pollers: list[Poller], quiet: float) -> dict[str, float]:
     project = {one.tenant.name: len(log.get(one.tenant.ledger("sync", PROJECT), ())) for one in world.followers}
     stream = {one.tenant.name: len(log.get(one.tenant.ledger("streams", RUNTIME, STREAM), ())) for one in pollers}
+    others = [desk for desk in world.desks if desk.tenant is not world.tenants[FLOODER]]
     conditions = {
-        "deliveries": all_delivered(world.desks, log),
+        "deliveries": all_taken(world.desks, log),
+        "deliveries of the others": all_taken(others, log),
+        "delivery ledgers": all_told(world.desks, log, all_taken(world.desks, log)),
         "followers": lambda: all(len(one.seen) >= project[one.tenant.name] for one in world.followers),
         "pollers": lambda: all(len(one.seen) >= stream[one.tenant.name] for one in pollers),
         "archive": lambda: world.storage.is_archived(log),

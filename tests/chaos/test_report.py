@@ -22,7 +22,13 @@ PAGE = Path(__file__).parents[2] / "docs" / "guarantees.md"
 
 
 def outcome(evidence: object = GOOD, deliveries: float = 12.34) -> Outcome:
-    waited = {"deliveries": deliveries, "followers": 1.0, "pollers": 1.0, "archive": 2.0}
+    waited = {
+        "deliveries": deliveries,
+        "deliveries of the others": 3.0,
+        "followers": 1.0,
+        "pollers": 1.0,
+        "archive": 2.0,
+    }
     found = broken(evidence)  # type: ignore[arg-type]
     counts = {"seconds of pauses": 2, "killed deliver": 3}
     return Outcome(SMALL, evidence, found, counts, {"deliver": 3}, waited, 60)  # type: ignore[arg-type]

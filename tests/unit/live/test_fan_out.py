@@ -31,6 +31,7 @@ class Recorder:
         return FanOut(
             index=Bell(self, "index"),
             rest=Bell(self, "rest"),
+            later=Bell(self, "later"),
             wake_targets=lambda names: self.step("wake", names),
             broadcast=self.broadcast,
             may_go_on=lambda: self.has_time,
@@ -67,20 +68,38 @@ EVERYTHING = [
 
 
 @pytest.mark.parametrize(
-    ("failing", "failures"),
+    ("failing", "failures", "passed_on"),
     [
-        ((), []),
-        (("index",), [("index", "")]),
-        (("wake",), [("wake", "t")]),
-        (("sync",), [("fan_out", SYNC.name)]),
-        (("index", "wake", "realtime"), [("index", ""), ("wake", "t"), ("fan_out", SESSION.name)]),
+        ((), [], []),
+        (("index",), [("index", "")], []),
+        (("wake",), [("wake", "t")], []),
+        (("sync",), [], [SYNC]),
+        (("index", "wake", "realtime"), [("index", ""), ("wake", "t")], [SESSION]),
     ],
 )
-def test_one_failure_holds_nothing_else_back(failing: tuple[str, ...], failures: list[tuple[str, str]]) -> None:
+def test_one_failure_holds_nothing_else_back(
+    failing: tuple[str, ...], failures: list[tuple[str, str]], passed_on: list[Ledger]
+) -> None:
+    """Nor the log's next batch: what comes again with its records is only what nobody else can be asked for."""
     parts = Recorder(frozenset(failing))
     told = parts.fan_out()([SYNC, SESSION], grown=True)
-    assert parts.done == EVERYTHING
+    assert parts.done == EVERYTHING + [("later", [ledger.name]) for ledger in passed_on]
     assert [(failure.step, failure.subject) for failure in told.found] == failures
+    assert [(one.step, one.subject) for one in told.passed_on] == [("fan_out", ledger.name) for ledger in passed_on]
+
+
+def test_a_ledger_that_fails_and_cannot_be_passed_on_comes_again_with_its_batch() -> None:
+    told = Recorder(frozenset({"sync", "later"})).fan_out()([SYNC], grown=True)
+    assert [(failure.step, failure.subject) for failure in told.found] == [("later", ""), ("fan_out", SYNC.name)]
+    assert told.passed_on == []
+
+
+def test_a_ledger_that_fails_again_is_given_up_where_it_is_seen() -> None:
+    """From the queue it goes to the dead letters in the end; it is not passed on for ever."""
+    parts = Recorder(frozenset({"sync"}))
+    told = parts.fan_out()([SYNC], grown=False)
+    assert [(failure.step, failure.subject) for failure in told.found] == [("fan_out", SYNC.name)]
+    assert parts.done == [("sync", [SYNC.name])]
 
 
 def test_a_ring_that_is_not_the_logs_own_wakes_nobody_else() -> None:

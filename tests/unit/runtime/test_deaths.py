@@ -181,7 +181,7 @@ def fan_out(hub: Hub, fate: Fate) -> None:
     expect = ExpectDrain(Mortal(hub.drains, fate), Mortal(hub.agenda, fate), hub.clock)
     wake = WakeTargets(Mortal(hub.directory, fate), expect, Mortal(hub.wakes, fate), in_turn)
     index, rest = Mortal(hub.index_bell, fate), Mortal(hub.rest_bell, fate)
-    failures = FanOut(index, rest, wake, broadcast, lambda: True, hub.clock, in_turn)(PROJECTS, grown=True)
+    failures = FanOut(index, rest, rest, wake, broadcast, lambda: True, hub.clock, in_turn)(PROJECTS, grown=True)
     failures.raise_first()
 
 

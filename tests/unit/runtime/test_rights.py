@@ -38,7 +38,7 @@ class Hub:
     connections: Iterator[int] = field(default_factory=itertools.count)
 
     def ask(self, door: Door, token: str | None) -> tuple[int, Any]:
-        event = self._with_given_out(door.event)
+        event = self.filled_in(door.event)
         event["headers"] = {name: value for name, value in event["headers"].items() if name.lower() != "authorization"}
         if token is not None:
             event["headers"]["authorization"] = f"Bearer {token}"
@@ -73,11 +73,11 @@ class Hub:
     def say(self, connection: str, kind: str, payload: Mapping[str, Any]) -> list[dict[str, Any]]:
         """What the connection hears of it."""
         self.wire.sent[connection] = []
-        message = {"type": kind, "protocol_version": "1.0", "payload": self._with_given_out(payload)}
+        message = {"type": kind, "protocol_version": "1.0", "payload": self.filled_in(payload)}
         self._socket("socket_message", connection, body=json.dumps(message))
         return [json.loads(text) for text in self.wire.sent[connection]]
 
-    def _with_given_out(self, sent: Mapping[str, Any]) -> Any:
+    def filled_in(self, sent: Mapping[str, Any]) -> Any:
         text = json.dumps(sent)
         for name, value in self.given_out.items():
             text = text.replace(f'"{name}"', json.dumps(value))

@@ -181,10 +181,10 @@ def sqs() -> SQSClient:
 
 
 @cache
-def doorbell(queue: str = "INDEX_QUEUE_URL") -> Doorbell:
+def doorbell(queue: str = "INDEX_QUEUE_URL", delay_s: int = 0) -> Doorbell:
     from millrace.ledger.adapters.doorbell import SqsDoorbell
 
-    return SqsDoorbell(sqs(), setting(queue))
+    return SqsDoorbell(sqs(), setting(queue), delay_s)
 
 
 def index_delay_ms() -> int:

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from millrace.live.ports import DeliveryWakes
 
 
+AGAIN_SECONDS = 5
+"""A ledger whose fan-out failed is served again after so long."""
+
+
 @cache
 def connections() -> DynamoConnections:
     from millrace.live.adapters.dynamodb.connections import DynamoConnections
@@ -229,6 +233,7 @@ def fan_out(may_go_on: Callable[[], bool], wake_targets: DeliveryWakes) -> FanOu
     return FanOut(
         index=core.patient_doorbell(),
         rest=core.doorbell("WAKE_QUEUE_URL"),
+        later=core.doorbell("WAKE_QUEUE_URL", AGAIN_SECONDS),
         wake_targets=wake_targets,
         broadcast=broadcast(may_go_on),
         may_go_on=may_go_on,

@@ -14,6 +14,7 @@ from typing import Any
 from millrace.ledger.domain import strict_json
 from millrace.ledger.domain.access import Identity
 from millrace.ledger.domain.errors import AuthFailed, BadRequest, MillraceError
+from millrace.ledger.domain.naming import is_text
 from millrace.ledger.domain.tracing import HEADER, traceparent
 from millrace.runtime import bearer, observe, settings
 
@@ -69,12 +70,12 @@ class Request:
         return traceparent(self.header(HEADER))
 
     def path(self, name: str) -> str:
-        return str((self.event.get("pathParameters") or {}).get(name, ""))
+        return _text(name, (self.event.get("pathParameters") or {}).get(name, ""))
 
     def query(self, name: str) -> str | None:
         """A query parameter; of one given twice, the gateway joins the values by commas."""
         value = (self.event.get("queryStringParameters") or {}).get(name)
-        return None if value is None else str(value)
+        return None if value is None else _text(name, value)
 
     def only_query(self, *known: str) -> None:
         """A parameter nobody knows may be a typing error in one that matters."""
@@ -132,6 +133,13 @@ class Request:
             return base64.b64decode(body, validate=True)
         except binascii.Error as error:
             raise BadRequest("The body is not valid base64.", field="body") from error
+
+
+def _text(name: str, value: Any) -> str:
+    text = str(value)
+    if not is_text(text):
+        raise BadRequest(f"{name} has a lone surrogate, which no UTF-8 text can carry.", field=name)
+    return text
 
 
 def to_json(body: Any) -> str:

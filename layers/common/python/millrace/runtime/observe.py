@@ -71,7 +71,7 @@ def unreadable(row: UnreadableRow) -> None:
 
 def report(failures: Failures) -> None:
     """Log what a worker could not do, then raise the first: the platform calls it again, and its alarm goes off."""
-    for failure in failures.found:
+    for failure in (*failures.passed_on, *failures.found):
         error = failure.error
         reason = error.message if isinstance(error, MillraceError) else type(error).__name__
         logger().error(f"{failure.step}_failed", subject=failure.subject, reason=reason, exc_info=error)

@@ -23,6 +23,8 @@ class Failures:
     """What a worker could not do. It goes on with the rest; at the end, its caller hears of all."""
 
     found: list[Failure] = field(default_factory=list)
+    passed_on: list[Failure] = field(default_factory=list)
+    """What somebody else was asked to do again: told, and not raised."""
 
     def around(self, step: str, subject: str, work: Callable[[], T], otherwise: T) -> T:
         """What the work gives, or `otherwise` if it fails, whatever the reason: nobody foresees every poison."""

@@ -22,6 +22,8 @@ class FanOut:
     index: Doorbell
     rest: Doorbell
     """Rung for a ledger when time ran out before its head was reached."""
+    later: Doorbell
+    """Rung for a ledger of the log's own batch that failed: heard a little later, through the queue of the rest."""
     wake_targets: DeliveryWakes
     broadcast: Callable[[Ledger], bool]
     """Brings a ledger's new events to its subscriptions; True when the head was reached."""
@@ -32,10 +34,10 @@ class FanOut:
 
     def __call__(self, ledgers: Sequence[Ledger], *, grown: bool) -> Failures:
         """`grown`: the log itself rang, so the indexer and the targets have to hear of it too. One failure holds
-        nothing else back; the caller sees to it that these ledgers come again. Tenants take turns, some ledgers are
-        served side by side, and a batch of the log is worked on for a slice only: what is left is rung for, so that the
-        next batch does not wait for it."""
-        failures, began_ms = Failures(), self.clock()
+        nothing else back; the caller sees to it that what was found comes again. Tenants take turns, some ledgers are
+        served side by side, and a batch of the log is worked on for a slice only: what is left is rung for, and so is
+        what failed, so that the next batch waits for neither."""
+        failures, unserved, began_ms = Failures(), Failures(), self.clock()
         calls = deque(self._wake(ledgers, failures) if grown else ())
         left = deque(in_turns(ledgers))
 
@@ -44,12 +46,26 @@ class FanOut:
             while (call := _next(calls)) is not None:
                 call()
             while not (grown and self.clock() - began_ms >= SLICE_MS) and (ledger := _next(left)) is not None:
-                failures.around("fan_out", ledger.name, partial(self._serve, ledger), None)
+                unserved.around("fan_out", ledger.name, partial(self._serve, ledger), None)
 
         self.together([serve] * min(SIDE_BY_SIDE, len(calls) + len(left)))
         if left:
             failures.around("rest", "", partial(self.rest.ring, list(left)), None)
+        if unserved.found and grown and self._passes_on(ledgers, unserved, failures):
+            failures.passed_on += unserved.found
+        else:
+            failures.found += unserved.found
         return failures
+
+    def _passes_on(self, ledgers: Sequence[Ledger], unserved: Failures, failures: Failures) -> bool:
+        names = {failure.subject for failure in unserved.found}
+        again = [ledger for ledger in ledgers if ledger.name in names]
+
+        def ring() -> bool:
+            self.later.ring(again)
+            return True
+
+        return failures.around("later", "", ring, otherwise=False)
 
     def _wake(self, ledgers: Sequence[Ledger], failures: Failures) -> Iterator[Callable[[], object]]:
         indexed = [ledger for ledger in ledgers if ledger.contract in INDEXED]
