@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from millrace.operators.doors.ledgers import find_event, get_ledger, list_events, list_ledgers
-from millrace.operators.doors.overview import list_connections, list_degraded, show_overview
+from millrace.operators.doors.overview import list_connections, list_degraded, list_negotiations, show_overview
 from millrace.operators.wiring import doors as wiring
 from millrace.runtime import bearer
 from millrace.runtime.http import Request, Response, endpoint
 from millrace.runtime.snapstart import before_snapshot
 
-LEDGER = "/v1/ledgers/{contract}/{scope}"
+LEDGER, RUNTIME = "/v1/ledgers/{contract}/{scope}", "/v1/runtimes/{runtime_id}"
 
 before_snapshot(lambda: (bearer.tokens(), wiring.show_overview(), wiring.read_events()))
 
@@ -22,7 +22,8 @@ ROUTES: dict[str, Callable[[Request], Response]] = {
     f"GET {LEDGER}/event": lambda request: find_event(wiring.read_events(), request),
     "GET /v1/overview": lambda request: show_overview(wiring.show_overview(), request),
     "GET /v1/connections": lambda request: list_connections(wiring.show_connections(), request),
-    "GET /v1/runtimes/{runtime_id}/degraded": lambda request: list_degraded(wiring.show_degraded(), request),
+    f"GET {RUNTIME}/degraded": lambda request: list_degraded(wiring.show_degraded(), request),
+    f"GET {RUNTIME}/negotiations": lambda request: list_negotiations(wiring.show_negotiations(), request),
 }
 
 handler = endpoint(lambda request: ROUTES[request.route](request))

@@ -10,6 +10,7 @@ from millrace.operators.doors.overview import MOST_AFTER_BYTES, MOST_LISTED
 
 AFTER = parameter("after", "query", {"type": "string", "maxLength": MOST_AFTER_BYTES}, "The `next` of the page before.")
 MOST = parameter("max", "query", {"type": "integer", "minimum": 1, "maximum": MOST_LISTED, "default": MOST_LISTED})
+RUNTIME = parameter("runtime_id", "path", {"type": "string", "minLength": 1, "pattern": r"\S"})
 SHOWN: dict[str, Any] = {
     "looked_at": 40,
     "more": False,
@@ -66,7 +67,16 @@ def paths() -> dict[str, Any]:
                 "List subscriptions that lost history, and gaps",
                 "Of the streams of a runtime, in order of their names. Needs the role operator.",
                 "DegradedPage",
-                [parameter("runtime_id", "path", {"type": "string", "minLength": 1, "pattern": r"\S"}), AFTER, MOST],
+                [RUNTIME, AFTER, MOST],
+            )
+        },
+        "/v1/runtimes/{runtime_id}/negotiations": {
+            "get": _operation(
+                "listNegotiations",
+                "List what each client of a runtime has negotiated",
+                "In order of the clients' names. Needs the role operator.",
+                "NegotiationPage",
+                [RUNTIME, AFTER, MOST],
             )
         },
     }

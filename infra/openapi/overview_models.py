@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from infra.openapi.ledgers_models import Position, Scope
 from infra.openapi.models import Closed
-from infra.openapi.streams_models import Milliseconds
+from infra.openapi.streams_models import Milliseconds, NegotiateAnswer
 
 Count = Annotated[int, Field(ge=0)]
 
@@ -108,4 +108,14 @@ class DegradedPage(Closed):
     next: str | None
 
 
-MODELS: tuple[type[BaseModel], ...] = (HubOverview, ConnectionPage, DegradedPage)
+class ClientNegotiation(NegotiateAnswer):
+    client_id: str
+    profile: str
+
+
+class NegotiationPage(Closed):
+    negotiations: list[ClientNegotiation]
+    next: str | None
+
+
+MODELS: tuple[type[BaseModel], ...] = (HubOverview, ConnectionPage, DegradedPage, NegotiationPage)

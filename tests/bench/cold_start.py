@@ -48,10 +48,12 @@ LISTED: Mapping[str, str] = {
     "socket": f"{LOGGER}\n{TOKENS}\n{LIVE}\nwiring.converse()\n{SECRET}",
     "crowd": f"{LOGGER}\n{LIVE}\nwiring.serve_shard()",
     "fan_out": f"{LOGGER}\n{LIVE}\nwiring.fan_out(lambda: True, lambda ledgers: 0)",
-    "index": f"{LOGGER}\n{SYNC}\nwiring.index_partitions(lambda: True)",
+    "index": f"{LOGGER}\n{SYNC}\nwiring.index_partitions(lambda: True)\n{REALTIME}\nwiring.index_times(lambda: True)",
     "sweep": f"{LOGGER}\n{CORE}\ncore.sweep(lambda: True, lambda ledgers: 0)",
     "publish": (f"{LOGGER}\nobserve._metrics()\n{TOKENS}\n{REALTIME}\nwiring.take_events()\n{SECRET}"),
-    "replay": f"{LOGGER}\n{TOKENS}\n{REALTIME}\nwiring.transcripts()\nwiring.realtime_metrics()\n{SECRET}",
+    "replay": (
+        f"{LOGGER}\n{TOKENS}\n{REALTIME}\nwiring.replay()\nwiring.transcripts()\nwiring.realtime_metrics()\n{SECRET}"
+    ),
     "emit": f"{LOGGER}\nobserve._metrics()\n{TOKENS}\n{STREAMS}\nwiring.emit()\n{SECRET}",
     "poll": f"{LOGGER}\n{TOKENS}\n{STREAMS}\nwiring.poll()\n{SECRET}",
     "markers": f"{LOGGER}\n{TOKENS}\n{STREAMS}\nwiring.markers()\n{SECRET}",

@@ -23,12 +23,27 @@ from tests.support.aws_tables import client_for, create_tables
 REPETITIONS = 5
 RATIO = 0.6
 KEY = "k" * 48
-DOORS = {"submit": "write", "publish": "write", "emit": "write", "sync": "read", "poll": "read"}
+DOORS = {
+    "submit": "write",
+    "publish": "write",
+    "emit": "write",
+    "sync": "read",
+    "poll": "read",
+    "replay": "read",
+    "catalog": "write",
+    "ingest": "write",
+    "markers": "write",
+    "targets": "read",
+    "retention": "read",
+}
+HELD = ("submit", "publish", "emit", "sync", "poll")
+ASKED = {"markers": "marker_create", "targets": "target_list", "retention": "retention_read"}
+"""The recorded request, where it is not called as its function is."""
 CLAIMS = {
     "iss": "bench",
     "aud": "bench",
     "client_id": "bench",
-    "roles": ["producer", "consumer"],
+    "roles": ["producer", "consumer", "operator"],
     "projects": ["demo"],
     "partitions": ["*"],
 }
@@ -83,7 +98,8 @@ def run() -> Section:
                 "eager, time, ms": round(eager_wall),
             }
         )
-    figures = [at_most(f"first answer of {row['function']} / eager, CPU", RATIO, row["ratio of CPU"]) for row in rows]
+    held = [row for row in rows if row["function"] in HELD]
+    figures = [at_most(f"first answer of {row['function']} / eager, CPU", RATIO, row["ratio of CPU"]) for row in held]
     title = f"Start of a process to its first answer, best of {REPETITIONS}, in turn"
     return Section([Table("first_answer", title, rows)], figures)
 
@@ -92,7 +108,7 @@ def _measured(environment: Mapping[str, str]) -> dict[str, tuple[float, float]]:
     best = dict.fromkeys((*DOORS, *EAGER), (float("inf"), float("inf")))
     for repetition in range(REPETITIONS + 1):
         for name in best:
-            event = _event(name if name in DOORS else "submit", repetition)
+            event = _event(ASKED.get(name, name) if name in DOORS else "submit", repetition)
             cpu, wall = _answer(name, EAGER.get(name, OURS), event, environment)
             if repetition:
                 best[name] = min(best[name][0], cpu), min(best[name][1], wall)
@@ -122,7 +138,7 @@ def _event(door: str, number: int = 0) -> dict[str, Any]:
     token = jwt.encode({**CLAIMS, "exp": int(time.time()) + 600}, KEY, "HS256")
     event["headers"]["authorization"] = f"Bearer {token}"
     body = str(event.get("body") or "")
-    for id_ in ("order-17-paid", "evt-1", "msg-1"):
+    for id_ in ("order-17-paid", "evt-1", "msg-1", "build-17-done", '"marker_id": "gate'):
         body = body.replace(id_, f"{id_}-{number}")
     event["body"] = body or None
     return event

@@ -152,6 +152,7 @@ def lost(plant: Callable[[Race], None] = lambda _: None) -> int | None:
     return None
 
 
+@pytest.mark.slow
 def test_no_wish_is_lost_whoever_comes_first() -> None:
     """D6: without a reminder, a sweep or a time-out."""
     assert lost() is None
@@ -166,6 +167,7 @@ def test_a_target_that_is_served_costs_fewer_calls_of_deliver_than_it_has_wake_u
     assert race.calls < WRITERS * 100 / 2
 
 
+@pytest.mark.slow
 def test_what_a_death_leaves_is_found_by_the_reminder_of_the_next_minute() -> None:
     """D6: a wake-up that was announced and never sent holds nobody up for longer."""
     died = 0

@@ -156,3 +156,12 @@ def test_an_entry_that_the_catalog_lost_is_made_again_by_the_next_run(tmp_path: 
     pointer = lake.objects.get("lake/pointer.json")
     assert pointer
     assert json.loads(pointer.data)["number"] == 2, "nothing was published anew"
+
+
+def test_metadata_that_a_dead_run_left_half_written_stops_no_later_run(tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    for number in (1, 2):
+        lake.publish(number)
+        lake.serve()
+        (tmp_path / "lake/iceberg/events/metadata/00009-dead.metadata.json").write_bytes(b"")
+    assert lake.unequal() == []

@@ -105,6 +105,21 @@ def test_each_client_of_a_runtime_has_a_negotiation_of_its_own(stores: Stores) -
     assert stores.runtimes.grants("t", "r") == [GRANT]
 
 
+def test_negotiations_of_a_runtime_are_told_in_order_and_go_on_after_a_client(stores: Stores) -> None:
+    """T5"""
+    plain = negotiate({"supported_contract_versions": [2]})
+    stores.runtimes.put_grant("t", GRANT)
+    for client_id, agreed in (("c2", plain), ("c1", AGREED), ("grant#~", AGREED), ("ü", plain)):
+        stores.runtimes.negotiate("t", "r", client_id, agreed)
+    stores.runtimes.negotiate("t", "r2", "c3", AGREED)
+    stores.runtimes.negotiate("t2", "r", "c4", AGREED)
+    every = [("c1", AGREED), ("c2", plain), ("grant#~", AGREED), ("ü", plain)]
+    for after in range(len(every) + 1):
+        last = every[after - 1][0] if after else ""
+        for limit in (1, 2, 9):
+            assert stores.runtimes.negotiated_after("t", "r", last, limit) == every[after : after + limit]
+
+
 def test_what_earlier_releases_stored_for_a_whole_runtime_holds_for_clients_without_their_own(stores: Stores) -> None:
     """T5."""
     plain = negotiate({"supported_contract_versions": [2]})

@@ -23,7 +23,7 @@ from millrace.ledger.domain.waiting import Notice, Placing, Receipt, Waiting
 from millrace.ledger.ports import Run
 
 LEDGER = Ledger.of("sync", "default", "busy")
-ORIGIN = Origin("me", "my-connection")
+ORIGIN = Origin("me", "my-connection", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 NOW = 1_000_000
 
 

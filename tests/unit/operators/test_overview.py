@@ -25,8 +25,10 @@ from millrace.live.ports import Connection, Subscription
 from millrace.operators.adapters.registry import DynamoRegistry, MemoryRegistry
 from millrace.operators.application.show_connections import ShowConnections
 from millrace.operators.application.show_degraded import STREAMS, ShowDegraded
+from millrace.operators.application.show_negotiations import ShowNegotiations
 from millrace.operators.application.show_overview import LAST_EVENTS, LEDGERS, ShowOverview
 from millrace.streams.adapters.memory import MemoryRuntimes
+from millrace.streams.domain.negotiate import negotiate
 from tests.unit.operators.test_ledgers import Fakes, HeardTarget, World, operator, stream_event, sync_ledger
 
 MINUTE = 60_000
@@ -362,6 +364,21 @@ def test_degraded_subscriptions_are_counted_in_the_overview_and_told_of() -> Non
     ]
 
 
+def test_what_each_client_of_a_runtime_negotiated_is_told_page_by_page() -> None:
+    """T5"""
+    hub = Hub()
+    agreed = negotiate({"supported_contract_versions": [2], "profile": "embedded-alloc"})
+    for client in ("C1", "C2", "C3"):
+        hub.runtimes.negotiate("acme", "rt-1", client, agreed)
+    hub.runtimes.negotiate("other", "rt-1", "C9", agreed)
+    show = ShowNegotiations(hub.runtimes)
+    first = show(operator("runtime:rt-1"), "rt-1", "", 2)
+    assert ([one["client_id"] for one in first["negotiations"]], first["next"]) == (["C1", "C2"], "C2")
+    assert first["negotiations"][0] == {"client_id": "C1", "profile": "embedded-alloc", **agreed.answer("rt-1")}
+    rest = show(operator("runtime:rt-1"), "rt-1", "C2", 2)
+    assert ([one["client_id"] for one in rest["negotiations"]], rest["next"]) == (["C3"], None)
+
+
 def test_who_is_no_operator_or_does_not_reach_a_runtime_is_refused() -> None:
     hub = Hub()
     consumer = Identity("C1", "acme", frozenset({"demo"}), ("*",), frozenset({"consumer", "producer"}), "acme")
@@ -370,6 +387,8 @@ def test_who_is_no_operator_or_does_not_reach_a_runtime_is_refused() -> None:
         lambda: hub.connections()(consumer, "", "", 10),
         lambda: hub.degraded()(consumer, "rt-1", "", 10),
         lambda: hub.degraded()(operator("runtime:rt-10"), "rt-1", "", 10),
+        lambda: ShowNegotiations(hub.runtimes)(consumer, "rt-1", "", 10),
+        lambda: ShowNegotiations(hub.runtimes)(operator("runtime:rt-10"), "rt-1", "", 10),
     )
     for call in refused:
         with pytest.raises(Forbidden):

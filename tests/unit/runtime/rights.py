@@ -197,6 +197,7 @@ DOORS = (
     ),
     Door(sample("connection_list"), OPERATE, (200, {"connections": []}), project=True),
     Door(sample("degraded_list"), OPERATE, (200, {"degraded": [], "gaps": []}), "runtime:rt-1"),
+    Door(sample("negotiation_list"), OPERATE, (200, {"negotiations": [ANY]}), "runtime:rt-1"),
     Door(sample("tables"), OPERATE, (200, {"edition": 0, "tables": None, "waiting": None}), "*", unreached=NO_NUMBERS),
     Door(sample("quarantine_list"), OPERATE, (200, {"entries": []})),
     Door(sample("quarantine_show"), OPERATE, NO_ENTRY, right=404, unreached=NO_ENTRY),

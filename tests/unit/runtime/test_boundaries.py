@@ -29,6 +29,8 @@ from tests.unit.runtime.rights import DOORS, MESSAGES, Door
 from tests.unit.runtime.test_handlers import deployment, function
 from tests.unit.runtime.test_rights import FUNCTIONS, Hub
 
+pytestmark = pytest.mark.slow
+
 LENGTHS = (0, 128, 129, 2_049)
 HASH_KEYS, SORT_KEYS = ("p", "k", "l", "b"), ("s", "f")
 TOO_LONG = "One or more parameter values were invalid: Size of {}key has exceeded the maximum size limit of{} bytes"

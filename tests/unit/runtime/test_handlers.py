@@ -325,6 +325,9 @@ def test_operators_see_how_the_hub_stands() -> None:
     listed = json.loads(invoke("operate", sample("connection_list"))["body"])
     assert listed == {"connections": [], "next": None}
     assert json.loads(invoke("operate", sample("degraded_list"))["body"]) == {"degraded": [], "gaps": [], "next": None}
+    agreed = answer("emit", sample("negotiate"))
+    (told,) = json.loads(invoke("operate", sample("negotiation_list"))["body"])["negotiations"]
+    assert told == {"client_id": "C1", "profile": told["profile"], **agreed}
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ from tests.unit.runtime.rights import DOORS
 from tests.unit.runtime.test_rights import Hub
 from tests.unit.runtime.test_tenant_limits import a_hub, answered
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def hub() -> Iterator[Hub]:

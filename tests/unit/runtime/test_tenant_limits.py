@@ -20,6 +20,8 @@ from tests.unit.runtime.rights import DOORS, MESSAGES, OPEN, Door, Message, clai
 from tests.unit.runtime.test_handlers import deployment, function, invoke
 from tests.unit.runtime.test_rights import FUNCTIONS, Hub
 
+pytestmark = pytest.mark.slow
+
 REALTIME = ("/v1/realtime/",)
 STREAMS = ("/v1/runtimes/", "/v1/audit")
 OPERATORS = ("/v1/runtimes/{runtime_id}/degraded",)

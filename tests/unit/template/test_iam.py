@@ -315,6 +315,8 @@ def target(resource: Any) -> str:
             return f"function {called['name']}"
         case {"Fn::Sub": str(text)} if objects := BUCKET_FOLDER.fullmatch(text):
             return f"ArchiveBucket {objects['folder'] or '*'}"
+        case {"Fn::Sub": "${ArchiveBucket.Arn}/lake_$folder$"}:
+            return "ArchiveBucket lake_$folder$"
         case {"Fn::Sub": str(text)} if catalog := CATALOG.fullmatch(text):
             return f"glue {catalog['kind']}" + (" *" if catalog["all"] else "")
         case _:
@@ -399,7 +401,8 @@ def test_a_job_may_do_exactly_what_it_needs() -> None:
     metrics = {"*": {"cloudwatch:PutMetricData"}}
     catalog = {"glue:GetDatabase", "glue:GetTable", "glue:CreateTable", "glue:UpdateTable"}
     register = {f"glue {part}": catalog for part in ("catalog", "database/", "table/ *")}
-    compact = {**everything, **metrics, **register, "ArchiveBucket lake/": write, "ArchiveBucket temporary/": write}
+    tables = {"ArchiveBucket lake/": write, "ArchiveBucket lake_$folder$": write, "ArchiveBucket temporary/": write}
+    compact = {**everything, **metrics, **register, **tables}
     assert job_rights("CompactJob") == {**compact, "CompactOutput.Arn": WRITE_LOGS, "CompactErrors.Arn": WRITE_LOGS}
     assert job_rights("RetainJob") == {
         **compact,

@@ -157,8 +157,15 @@ def negotiate(
         print_fields([("capabilities", ", ".join(agreed.effective_capabilities)), *limits.items()])
 
 
-def negotiated(call: HubCall, runtime_id: RuntimeId) -> None:
+def negotiated(
+    call: HubCall,
+    runtime_id: RuntimeId,
+    every: Annotated[bool, typer.Option("--all", help="Of every client; needs the role operator.")] = False,
+) -> None:
     """Show what holds for this client with a runtime: version, capabilities and limits."""
+    if every:
+        _every_negotiation(call, runtime_id)
+        return
     with call.operator() as hub:
         answer = hub.standing.negotiation(runtime_id)
     if call.as_json:
@@ -169,12 +176,26 @@ def negotiated(call: HubCall, runtime_id: RuntimeId) -> None:
         print_fields([("version", version), ("capabilities", capabilities), *answer["effective_limits"].items()])
 
 
+def _every_negotiation(call: HubCall, runtime_id: str) -> None:
+    with call.operator() as hub:
+        found = list(hub.standing.negotiations(runtime_id))
+    if call.as_json:
+        for one in found:
+            print_json(one)
+        return
+    names = ("max_poll_events", "max_event_bytes", "max_batch_bytes")
+    rows = [(one["client_id"], one["profile"], *(one["effective_limits"][name] for name in names)) for one in found]
+    if not print_table(("client", "profile", "poll", "event bytes", "batch bytes"), rows):
+        err.print("No client has negotiated with this runtime.")
+
+
 app = group(
     "Streams of runtimes: emit, poll, live tail.",
     """millrace streams emit pi-7 main --type acme.radio.tuned --payload '{"mhz": 868}'""",
     "millrace streams poll pi-7 main --max 10",
     "millrace streams follow pi-7 main --count 1",
     "millrace streams negotiated pi-7",
+    "millrace streams negotiated pi-7 --all",
     emit=on_hub(emit),
     poll=on_hub(poll),
     follow=on_websocket(follow),

@@ -37,6 +37,16 @@ class Standing:
             if after is None:
                 return
 
+    def negotiations(self, runtime_id: str) -> Iterator[Json]:
+        """What each client of a runtime agreed on."""
+        after: str | None = None
+        while True:
+            page = self.http.get(f"/v1/runtimes/{quote(runtime_id, safe='')}/negotiations", {"after": after})
+            yield from page["negotiations"]
+            after = page["next"]
+            if after is None:
+                return
+
     def negotiation(self, runtime_id: str) -> Json:
         """What the runtime and the token's own client agreed on."""
         return self.http.get(f"/v1/runtimes/{quote(runtime_id, safe='')}/negotiate")

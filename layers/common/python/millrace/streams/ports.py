@@ -52,6 +52,13 @@ class DegradedSubscriptions(Protocol):
         """Up to `limit` subscriptions of a stream that have lost history and sort after this one; in order."""
 
 
+class Negotiations(Protocol):
+    def negotiated_after(
+        self, tenant: str, runtime_id: str, client_id: str, limit: int
+    ) -> Sequence[tuple[str, Negotiated]]:
+        """Up to `limit` clients of a runtime that sort after this one, each with what it negotiated; in order."""
+
+
 @dataclass(frozen=True, slots=True)
 class Announcement:
     """The event that tells of a row's change, until it is known to be committed."""

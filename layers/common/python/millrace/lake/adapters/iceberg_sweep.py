@@ -34,5 +34,9 @@ def _made_ms(objects: Objects, name: str) -> float:
     if timed:
         return int(timed[1] + timed[2], 16)
     found = objects.get(name) if name.endswith(METADATA) else None
-    made: float = json.loads(found.data)["last-updated-ms"] if found else float("inf")
+    try:
+        made: float = json.loads(found.data)["last-updated-ms"] if found else float("inf")
+    except ValueError:
+        # In a directory a writer that dies leaves half of it, and one that lives may have written no more yet.
+        return float("inf")
     return made

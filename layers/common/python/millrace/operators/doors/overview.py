@@ -11,6 +11,7 @@ from millrace.runtime.requests import whole
 if TYPE_CHECKING:
     from millrace.operators.application.show_connections import ShowConnections
     from millrace.operators.application.show_degraded import ShowDegraded
+    from millrace.operators.application.show_negotiations import ShowNegotiations
     from millrace.operators.application.show_overview import ShowOverview
 
 MOST_LISTED = 100
@@ -32,6 +33,13 @@ def list_connections(show: ShowConnections, request: Request) -> Response:
 
 
 def list_degraded(show: ShowDegraded, request: Request) -> Response:
+    identity, runtime_id = request.identity(), request.path("runtime_id")
+    request.only_query("after", "max")
+    request.noted.update(runtime_id=runtime_id)
+    return Response(to_json(show(identity, runtime_id, _after(request), _most(request))))
+
+
+def list_negotiations(show: ShowNegotiations, request: Request) -> Response:
     identity, runtime_id = request.identity(), request.path("runtime_id")
     request.only_query("after", "max")
     request.noted.update(runtime_id=runtime_id)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from millrace.operators.application.show_connections import ShowConnections
     from millrace.operators.application.show_degraded import ShowDegraded
     from millrace.operators.application.show_ledgers import ShowLedgers
+    from millrace.operators.application.show_negotiations import ShowNegotiations
     from millrace.operators.application.show_overview import ShowOverview
 
 
@@ -54,6 +55,13 @@ def show_degraded() -> ShowDegraded:
         heads=core.heads(),
         together=core.together(),
     )
+
+
+def show_negotiations() -> ShowNegotiations:
+    from millrace.operators.application.show_negotiations import ShowNegotiations
+    from millrace.streams import wiring as streams
+
+    return ShowNegotiations(streams.runtimes())
 
 
 def show_overview() -> ShowOverview:

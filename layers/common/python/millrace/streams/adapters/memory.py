@@ -36,6 +36,17 @@ class MemoryRuntimes:
             whole = self.negotiated.get((tenant, runtime_id, None))
             return self.negotiated.get((tenant, runtime_id, client_id), whole)
 
+    def negotiated_after(
+        self, tenant: str, runtime_id: str, client_id: str, limit: int
+    ) -> Sequence[tuple[str, Negotiated]]:
+        with self.lock:
+            found = [
+                (client, negotiated)
+                for (of, runtime, client), negotiated in self.negotiated.items()
+                if (of, runtime) == (tenant, runtime_id) and client is not None and client > client_id
+            ]
+        return sorted(found, key=lambda one: one[0])[:limit]
+
     def grants(self, tenant: str, runtime_id: str) -> Sequence[BreakGlassGrant]:
         with self.lock:
             return list(self.made.get((tenant, runtime_id), {}).values())

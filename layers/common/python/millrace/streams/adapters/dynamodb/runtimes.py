@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 GRANT = "grant#"
 CLIENT = "client#"
 """Before every grant, so that a query for the grants that end later meets no session."""
+CLIENTS_END = "client$"
 NEGOTIATED = "~negotiated"
 """What earlier releases stored for the whole runtime, after every grant. Nobody writes it any more."""
 
@@ -47,6 +48,25 @@ class DynamoRuntimes:
 
     def negotiate(self, tenant: str, runtime_id: str, client_id: str, negotiated: Negotiated) -> None:
         self._put(tenant, runtime_id, CLIENT + client_id, negotiated.stored())
+
+    def negotiated_after(
+        self, tenant: str, runtime_id: str, client_id: str, limit: int
+    ) -> Sequence[tuple[str, Negotiated]]:
+        with translated():
+            answer = self.client.query(
+                TableName=self.table,
+                ConsistentRead=True,
+                KeyConditionExpression="p = :p AND s BETWEEN :low AND :high",
+                ExpressionAttributeValues={
+                    ":p": {"S": _runtime(tenant, runtime_id)},
+                    ":low": {"S": CLIENT + client_id + ("\x00" if client_id else "")},
+                    ":high": {"S": CLIENTS_END},
+                },
+                Limit=limit,
+            )
+        return [
+            (item["s"]["S"].removeprefix(CLIENT), Negotiated.of(json.loads(item["d"]["S"]))) for item in answer["Items"]
+        ]
 
     def grants(self, tenant: str, runtime_id: str) -> Sequence[BreakGlassGrant]:
         return self._since(tenant, runtime_id, 0)[1]
