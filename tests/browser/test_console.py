@@ -328,6 +328,7 @@ def test_markers_are_on_a_plane_with_their_revisions(console: Console) -> None:
     expect(picture.locator("text").filter(has_text="Camp · r3")).to_have_count(1)
     expect(picture.locator("circle.past")).to_have_count(2)
     expect(table(page, "Markers").get_by_role("row")).to_have_count(4)
+    expect(table(page, "Negotiations")).to_contain_text("max_poll_events 256")
 
 
 def test_new_failures_appear_by_themselves_while_focus_and_open_rows_stay(console: Console) -> None:

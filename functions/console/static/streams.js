@@ -51,9 +51,9 @@ function grouping(list) {
 }
 
 function runtime(content, id, signal) {
-  const [status, degraded, list, markers, granted] = [0, 0, 0, 0, 0].map(() => h("div", {}));
+  const [status, degraded, list, markers, granted, agreed] = [0, 0, 0, 0, 0, 0].map(() => h("div", {}));
   fill(content, heading(foreign(id), h("a", { href: link("streams") }, "All runtimes")),
-    h("div", { class: "two even" }, panel("Status", status), panel("Gaps and degraded subscriptions", degraded)), panel("Streams and cursors", list), panel("Markers", markers), panel("Break-glass grants", granted));
+    h("div", { class: "two even" }, panel("Status", status), panel("Gaps and degraded subscriptions", degraded)), panel("Streams and cursors", list), panel("Markers", markers), panel("What clients negotiated", agreed), panel("Break-glass grants", granted));
   const grantList = () => load(granted, () => grants(id, signal, grantList));
   poll(() => Promise.all([
     load(list, () => streamsOf(id, signal)),
@@ -62,6 +62,7 @@ function runtime(content, id, signal) {
     load(markers, () => places(id, signal), "consumer"),
   ]), { every: 10_000, signal });
   grantList().catch(() => undefined);
+  show(agreed, () => negotiations(id, signal));
 }
 
 async function standing(id, signal) {
@@ -114,6 +115,21 @@ async function streamsOf(id, signal) {
 }
 
 const cursor = (reader) => (reader ? h("span", { class: "pair-inline" }, number(reader.position), " ", lag(reader)) : "–");
+
+async function negotiations(id, signal) {
+  const { negotiations: all, next } = await get(at`/v1/runtimes/${id}/negotiations`, { max: 100 }, signal);
+  if (!all.length) return empty("Nobody has negotiated with this runtime.");
+  return [
+    table("Negotiations", [
+      ["Client", (one) => foreign(one.client_id)],
+      ["Profile", (one) => foreign(one.profile)],
+      ["Version", (one) => foreign(one.active_contract_version), "number"],
+      ["Capabilities", (one) => foreign(one.effective_capabilities.join(", ") || "none"), "wide"],
+      ["Limits", (one) => counts(one.effective_limits), "wide"],
+    ], all),
+    next ? h("p", { class: "muted" }, "The first 100 clients by name.") : null,
+  ];
+}
 
 // Who may look at raw sensitive values of this runtime, and why. The values themselves are not for a screen.
 async function grants(id, signal, again) {
