@@ -247,7 +247,8 @@ def test_who_stands_in_line_keeps_its_place(stores: Stores) -> None:
     stores.line.wait(WaitingTarget("acme", "b", 200))
     stores.line.wait(WaitingTarget("acme", "a", 150))
     stores.line.wait(WaitingTarget("other", "c", 1))
-    assert stores.line.waiting("acme") == [WaitingTarget("acme", "a", 150), first]
+    assert stores.line.waiting("acme") == [WaitingTarget("acme", "a", 150), replace(first, slow=False)]
+    assert [one.seen_ms for one in stores.line.waiting("acme")] == [150, 200], "its place is old, and it is there"
     stores.line.leave("acme", "b")
     stores.line.leave("acme", "nobody")
     assert [one.target_id for one in stores.line.waiting("acme")] == ["a"]

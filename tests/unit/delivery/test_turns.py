@@ -228,3 +228,31 @@ def test_wake_ups_of_a_slow_target_that_is_served_or_stands_in_line_are_not_pass
         hub.deliver(wake)
     assert hub.queues == {False: [], True: []}
     assert hub.requests == []
+
+
+def test_a_target_that_has_waited_long_is_called_first_when_there_is_room() -> None:
+    """D6, the bound: the reminder sees it every minute. Were it forgotten, whoever waited longest was called last."""
+    hub = Hub(shares=replace(SHARES, slow=1))
+    wakes = {name: hub.add("loud", name, quick=False) for name in ("a", "b", "c")}
+    serving = DrainLease("loud", "a", "h", hub.clock(), hub.clock() + 10**9, slow=True)
+    hub.drains.take(serving, hub.clock())
+    for name in ("b", "c"):
+        hub.deliver(replace(wakes[name], slow=True))
+        hub.clock.ahead(1)
+    for _ in range(5):
+        hub.clock.ahead(60_000)
+        for name in ("b", "c"):
+            hub.deliver(Wake("loud", name))  # the reminder's
+    hub.clock.ahead(10_000)
+    hub.drains.end(serving)
+    TakeTurns(hub.drains, hub.line, hub, hub.shares, hub.clock).call("loud", slow=True)
+    hub.run()
+    assert hub.requests == ["b", "c"]
+
+
+def test_a_target_that_nobody_has_seen_for_long_holds_up_no_other() -> None:
+    hub = Hub(shares=replace(SHARES, slow=1))
+    hub.line.wait(WaitingTarget("loud", "gone", hub.clock(), slow=True))
+    hub.clock.ahead(FORGOTTEN_MS)
+    hub.deliver(replace(hub.add("loud", "b", quick=False), slow=True))
+    assert hub.requests == ["b"]

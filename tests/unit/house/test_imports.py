@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import shutil
 import subprocess
 import sys
@@ -20,16 +21,22 @@ SOURCES = (
     "glue_jobs",
 )
 PATHS = ("layers/common/python", "clients/python", "clients/operator", ".")
-HOUSE = next(
-    contract
-    for contract in tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    if contract["type"] == "house"
-)
+RULES = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+HOUSE = next(contract for contract in RULES if contract["type"] == "house")
 ROOMS = [row.partition(":")[0] for row in HOUSE["neighbours"]]
 FLOORS = HOUSE["floors"]
 STRANGERS = {"realtime": "millrace.streams.domain.gap"}
 """For rooms that may use the transcripts: one that they do not know."""
 KNOWS_EVERY_ROOM = "operators"
+OUTSIDE_THE_HUB = (
+    ("clients/python/millrace_client/errors.py", "millrace.runtime.settings", "A client knows the hub's pure floors"),
+    ("clients/python/millrace_client/sync/__init__.py", "millrace_client.commands.cli", "In the client, commands use"),
+    ("clients/operator/millrace_operator/retain.py", "glue_jobs.columns", "Operators' commands need nothing of Lambda"),
+    ("glue_jobs/literal.py", "pydantic", "Jobs import neither Powertools nor pydantic"),
+)
+"""A file, what must not be imported there, and how the rule's name begins."""
+OF_FUNCTIONS = {"millrace", "aws_lambda_powertools", *sys.stdlib_module_names}
+"""What a function has on Lambda, of what its handler may name. Here, where all is installed, more would work."""
 
 
 class Planted(NamedTuple):
@@ -64,11 +71,7 @@ def forbidden(package: Path) -> Iterator[tuple[Path, str]]:
 @pytest.fixture(scope="module")
 def lint(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Planted], str]:
     """Every forbidden import planted in a copy of the sources, and what the linter says about that copy."""
-    copy = tmp_path_factory.mktemp("house")
-    for source in SOURCES:
-        shutil.copytree(ROOT / source, copy / source, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(ROOT / "infra", copy / "infra", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "pyproject.toml", copy)
+    copy = copied(tmp_path_factory.mktemp("house"))
     base = copy / PATHS[0]
     planted = []
     for path, imported in list(forbidden(base / "millrace")):
@@ -79,6 +82,23 @@ def lint(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Planted], str]:
         path = base / f"millrace/{room}/wiring.py"
         path.write_text(f"{path.read_text()}\nimport {imported}  # planted\n")
     return planted, lint_output(copy)
+
+
+@pytest.fixture(scope="module")
+def outside(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What the linter says when only the rules outside the hub are broken, line by line."""
+    copy = copied(tmp_path_factory.mktemp("outside"))
+    for file, imported, _ in OUTSIDE_THE_HUB:
+        path = copy / file
+        path.write_text(f"{path.read_text()}\nimport {imported}  # planted\n")
+    return lint_output(copy).splitlines()
+
+
+def copied(copy: Path) -> Path:
+    for source in (*SOURCES, "infra"):
+        shutil.copytree(ROOT / source, copy / source, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    return copy
 
 
 def lint_output(folder: Path) -> str:
@@ -103,6 +123,34 @@ def test_a_module_that_is_on_no_floor_fails_the_linter(lint: tuple[list[Planted]
 
 def test_the_hub_may_import_neither_its_clients_nor_its_jobs(lint: tuple[list[Planted], str]) -> None:
     assert "The hub never imports its clients or its jobs BROKEN" in lint[1]
+
+
+@pytest.mark.parametrize("rule", [rule for _, _, rule in OUTSIDE_THE_HUB])
+def test_a_forbidden_import_outside_the_hub_fails_the_linter(outside: list[str], rule: str) -> None:
+    assert [line for line in outside if line.startswith(rule) and line.endswith("BROKEN")]
+
+
+def test_nothing_else_is_broken_by_them(outside: list[str]) -> None:
+    assert f"Contracts: {len(RULES) - len(OUTSIDE_THE_HUB)} kept, {len(OUTSIDE_THE_HUB)} broken." in outside
+
+
+def imported_by(source: str) -> set[str]:
+    """The packages that a module names, wherever in it."""
+    nodes = list(ast.walk(ast.parse(source)))
+    plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    used = {"." * node.level + (node.module or "") for node in nodes if isinstance(node, ast.ImportFrom)}
+    return {name.partition(".")[0] or "." for name in plain | used}
+
+
+@pytest.mark.parametrize("handler", sorted((ROOT / "functions").glob("*/*.py")), ids=lambda path: path.parent.name)
+def test_a_function_imports_nothing_but_the_hub(handler: Path) -> None:
+    assert imported_by(handler.read_text()) <= OF_FUNCTIONS
+
+
+@pytest.mark.parametrize("stranger", ["millrace_client", "millrace_operator", "glue_jobs", "local", "tests", "."])
+def test_another_import_of_a_function_is_found(stranger: str) -> None:
+    planted = "from . import x" if stranger == "." else f"def handler():\n    from {stranger}.thing import x\n"
+    assert imported_by(planted) - OF_FUNCTIONS == {stranger}
 
 
 def test_every_room_is_listed_and_every_listed_room_exists() -> None:

@@ -131,7 +131,7 @@ class Deliver:
         for drain in self.drains.of(wake.tenant):
             if drain.target_id == target.id and drain.lives(now_ms) and not wake.scan and self.drains.ask(drain):
                 return
-        if wake.scan or not self.turns.is_in_line(target):
+        if wake.scan or not self.turns.stays_in_line(target):
             self.wakes.send([replace(wake, ledgers=(), slow=True)])
 
     def _take(self, shift: Shift, target: HubTarget, wake: Wake) -> LeaseTaken:

@@ -32,9 +32,14 @@ class TakeTurns:
             self.line.leave(mine.tenant, mine.target_id)
         return True
 
-    def is_in_line(self, target: HubTarget) -> bool:
+    def stays_in_line(self, target: HubTarget) -> bool:
+        """Whether it stands there, among the slow ones; if so it has been seen, and will be called."""
         now_ms = self.clock()
-        return any(one.target_id == target.id and one.waits(now_ms) for one in self.line.waiting(target.tenant))
+        waiting = self.line.waiting(target.tenant)
+        found = any(one.target_id == target.id and one.slow and one.waits(now_ms) for one in waiting)
+        if found:
+            self.line.wait(WaitingTarget(target.tenant, target.id, now_ms, slow=True))
+        return found
 
     def wait(self, mine: DrainLease) -> None:
         """Stand in line. Call this before the lease is given back, and `call` after it."""

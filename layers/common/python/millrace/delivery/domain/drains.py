@@ -8,7 +8,7 @@ target has is in the delivery ledger alone, so two drains at once would cost a r
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 LEASE_MS = 9_000
 """How long a lease lasts without being renewed: the longest that a dead drain keeps others away."""
@@ -25,8 +25,9 @@ QUICK_MS = 2_000
 """A target that answers each request within this time is quick. Any other is slow, and so is one nobody has tried."""
 EXPECTED_MS = 30_000
 """How long a wake-up that was announced keeps others from being sent. One that is not there by then may be lost."""
-FORGOTTEN_MS = 60_000
-"""After this, a target that waits for its turn holds up no other: the reminder wakes it."""
+FORGOTTEN_MS = 75_000
+"""A target that waits for its turn and was not seen for so long holds up no other, and is not called. The reminder
+wakes it every minute, and so it is seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +65,12 @@ class WaitingTarget:
     target_id: str
     since_ms: int
     slow: bool = False
+    seen_ms: int = field(default=0, compare=False)
+    """When it was last found to wait still."""
 
     def waits(self, now_ms: int) -> bool:
-        return now_ms - self.since_ms < FORGOTTEN_MS
+        """Its place is as old as its wait; whether it counts depends on when it was last seen."""
+        return now_ms - max(self.since_ms, self.seen_ms) < FORGOTTEN_MS
 
 
 def has_turn(

@@ -56,7 +56,7 @@ class Line(Protocol):
     """Targets that wait for their tenant's turn. Nothing rests on it but when a target is served."""
 
     def wait(self, waiting: WaitingTarget) -> None:
-        """Stand in line; who stands there already keeps its place."""
+        """Stand in line; who stands there already keeps its place, and is seen at this one's `since_ms`."""
 
     def leave(self, tenant: str, target_id: str) -> None:
         """Stand in line no more."""

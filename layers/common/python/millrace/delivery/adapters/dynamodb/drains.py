@@ -163,19 +163,16 @@ class DynamoLine:
     tell: Tell = unheard
 
     def wait(self, waiting: WaitingTarget) -> None:
-        item: dict[str, Any] = {
-            **keys.key(keys.line(waiting.tenant), waiting.target_id),
-            "f": {"N": str(waiting.since_ms)},
-            "l": {"BOOL": waiting.slow},
-        }
-        applied(
-            partial(
-                self.client.put_item,
+        with translated():
+            self.client.update_item(
                 TableName=self.table,
-                Item=item,
-                ConditionExpression="attribute_not_exists(p)",
+                Key=keys.key(keys.line(waiting.tenant), waiting.target_id),
+                UpdateExpression="SET f = if_not_exists(f, :now), n = :now, l = :slow",
+                ExpressionAttributeValues={
+                    ":now": {"N": str(waiting.since_ms)},
+                    ":slow": {"BOOL": waiting.slow},
+                },
             )
-        )
 
     def leave(self, tenant: str, target_id: str) -> None:
         with translated():
@@ -202,4 +199,5 @@ def _drain(tenant: str, item: Any) -> DrainLease:
 
 def _waiting(tenant: str, item: Any) -> WaitingTarget:
     with reading("place in line", item["s"]["S"]):
-        return WaitingTarget(tenant, item["s"]["S"], int(item["f"]["N"]), bool(item["l"]["BOOL"]))
+        seen_ms = int(item.get("n", {"N": "0"})["N"])  # without, it is from before there was one
+        return WaitingTarget(tenant, item["s"]["S"], int(item["f"]["N"]), bool(item["l"]["BOOL"]), seen_ms)

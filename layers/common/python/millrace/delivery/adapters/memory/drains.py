@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from millrace.delivery.domain.drains import EXPECTED_MS, DrainLease, WaitingTarget
 from millrace.delivery.ports.drains import Expected, LeaseTaken
@@ -68,7 +68,9 @@ class MemoryLine:
     line: dict[tuple[str, str], WaitingTarget] = field(default_factory=dict)
 
     def wait(self, waiting: WaitingTarget) -> None:
-        self.line.setdefault((waiting.tenant, waiting.target_id), waiting)
+        key = (waiting.tenant, waiting.target_id)
+        since_ms = self.line.get(key, waiting).since_ms
+        self.line[key] = replace(waiting, since_ms=since_ms, seen_ms=waiting.since_ms)
 
     def leave(self, tenant: str, target_id: str) -> None:
         self.line.pop((tenant, target_id), None)
