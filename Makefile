@@ -124,7 +124,7 @@ retain: $(READY) $(SPARK_READY) ## say what retention would let go of the runnin
 FULL_SIZE := MILLRACE_SESSIONS=1000 MILLRACE_CROWD=400 MILLRACE_STORM_SEEDS=1,2,3,4,5,6,7,8 MILLRACE_STORM_EVENTS=400 \
 	MILLRACE_MARKER_UPDATES=1000 MILLRACE_PARALLEL_EVENTS=5000 MILLRACE_TAINT_EVENTS=5000 \
 	MILLRACE_FUZZ=60 MILLRACE_FUZZ_PHASES=examples,coverage,fuzzing \
-	MILLRACE_LAKE_SEEDS=1,2,3,4,5,6,7,8 MILLRACE_LAKE_KILLS=60 MILLRACE_HISTORIES=2000 MILLRACE_KILL_EVENTS=25 \
+	MILLRACE_LAKE_SEEDS=1,2,3,4,5,6,7,8 MILLRACE_LAKE_KILLS=60 MILLRACE_HISTORIES=2000 MILLRACE_KILL_EVENTS=25 MILLRACE_LEDGERS=1000000 \
 	MILLRACE_REPLAY_EVENTS=200000 MILLRACE_SNAPSHOT_EVENTS=50000
 LARGE := publishers or followers or sixteen or race or p2 or generated_requests
 
@@ -135,7 +135,7 @@ soak: $(READY) ## run the simulator on many seeds (SEEDS=2000; ARGS='--first N')
 	@if [ -n "$(FULL)" ]; then $(FULL_SIZE) $(BIN)/pytest -q -k "$(LARGE)" tests/e2e; \
 		$(FULL_SIZE) $(BIN)/pytest -q tests/jobs tests/unit/delivery/test_histories.py tests/unit/client/test_kill.py \
 			tests/unit/realtime/test_long_session.py tests/unit/live/test_long_snapshot.py \
-			tests/contract/lake/test_open_tables_kills.py; \
+			tests/contract/lake/test_open_tables_kills.py tests/simulation/test_sweeping.py; \
 		$(CHAOS); fi
 
 CHAOS = $(BIN)/python -m tests.chaos --events $(EVENTS) --kills $(KILLS) --pause-seconds $(PAUSE) --seconds $(STORM)

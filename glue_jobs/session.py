@@ -22,6 +22,8 @@ SETTINGS: Mapping[str, str] = {
     # Times before 1900 are as they are said; without these, Spark refuses to write them.
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    # A filter of more values than this passes over no page of a file; the key index is asked for up to so many drawers.
+    "spark.sql.parquet.pushdown.inFilterThreshold": "1000",
     "spark.sql.shuffle.partitions": "64",
     "spark.sql.inMemoryColumnarStorage.compressed": "false",
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",

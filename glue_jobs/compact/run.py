@@ -36,7 +36,7 @@ from millrace.ledger.domain.errors import MillraceError, Rejected
 
 NOTHING_NEW, PUBLISHED, OVERTAKEN = "nothing_new", "published", "overtaken"
 BROADCAST_ROWS = 4_000_000
-MOST_DRAWERS = 16_384
+MOST_DRAWERS = 1_000
 """A run that needs more of them reads the key index as a whole."""
 
 

@@ -75,6 +75,7 @@ class EventPage(Closed):
 
 class EventDelivery(Closed):
     target_id: str
+    event_id: Annotated[str, Field(description="By which the target knows it, as in its deliveries.")]
     state: Annotated[
         str, Field(description="`delivered`, a state of a delivery that is not done, `waiting`, or `not_sent`.")
     ]

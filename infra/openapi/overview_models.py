@@ -14,6 +14,8 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class StageLag(Closed):
+    events_read: Annotated[int, Field(ge=0, description="The positions of the readers, added up.")]
+    gaps: Annotated[int, Field(ge=0, description="Ledgers in which the next event of a reader was pruned.")]
     worst_lag_seconds: Annotated[float, Field(ge=0, description="The age of the oldest event that was not read.")]
     lag_events: Count
     ledgers_behind: Count
@@ -35,6 +37,7 @@ class EventsPerMinute(Closed):
     """The minutes of the last hour that had an event. `truncated`: there may have been more."""
 
     minutes: list[MinuteCount]
+    by_contract: Annotated[dict[str, list[MinuteCount]], Field(description="The same for each contract that had one.")]
     truncated: bool
 
 

@@ -46,13 +46,45 @@ def filled(cleanup: ExitStack) -> Hub:
     return hub
 
 
-def take(page: Page, hub: Hub, folder: Path, suffix: str) -> None:
+def taken(page: Page, folder: Path, name: str) -> None:
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    expect(page.locator(".loading")).to_have_count(0)
+    page.screenshot(path=folder / f"{name}.png")
+
+
+def states(page: Page, hub: Hub, folder: Path, suffix: str) -> int:
+    """What one sees before signing in, without the right, of an empty hub, of one in trouble, and while one acts."""
+    console = f"{hub.http_url}/console"
+    page.goto(console)
+    taken(page, folder, f"sign-in-{suffix}")
+    page.goto(f"{console}#token={hub.token(client_id='app', projects=['shop'], roles=['consumer'])}")
+    taken(page, folder, f"forbidden-{suffix}")
+    page.goto(f"{console}#token={hub.token(**{**traffic.EVERYTHING, 'tenant': 'nobody'})}")
+    for name in ("overview", "events", "targets", "audit"):
+        page.goto(f"{console}#/{name}")
+        taken(page, folder, f"empty-{name}-{suffix}")
+    page.goto(f"{console}#token={hub.token(**traffic.EVERYTHING)}")
+    page.goto(f"{console}#/events/streams/pi-7:main")
+    page.get_by_label("from the oldest").check()
+    page.get_by_role("button", name="Live tail").click()
+    expect(page.locator(".tail tbody tr")).not_to_have_count(0)
+    taken(page, folder, f"live-gap-{suffix}")
+    page.goto(f"{console}#/targets/builds")
+    page.get_by_role("button", name="Retry many").click()
+    taken(page, folder, f"retry-{suffix}")
+    page.keyboard.press("Escape")
+    page.route("**/v1/**", lambda route: route.abort())
+    page.goto(f"{console}#/overview")
+    taken(page, folder, f"no-answer-{suffix}")
+    return 9
+
+
+def take(page: Page, hub: Hub, folder: Path, suffix: str) -> int:
     page.goto(f"{hub.http_url}/console#token={hub.token(**traffic.EVERYTHING)}")
     for name, place in SCREENS.items():
         page.goto(f"{hub.http_url}/console#/{place}")
-        expect(page.get_by_role("heading", level=1)).to_be_visible()
-        expect(page.locator(".loading")).to_have_count(0)
-        page.screenshot(path=folder / f"{name}-{suffix}.png")
+        taken(page, folder, f"{name}-{suffix}")
+    return len(SCREENS)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -64,6 +96,7 @@ def main(argv: list[str] | None = None) -> int:
         return 1
     folder.mkdir(parents=True, exist_ok=True)
     expect.set_options(timeout=60_000)
+    count = 0
     with ExitStack() as cleanup, sync_playwright() as playwright:
         hub = filled(cleanup)
         browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
@@ -73,10 +106,11 @@ def main(argv: list[str] | None = None) -> int:
                     viewport={"width": width, "height": height},
                     color_scheme=scheme,
                 )
-                take(context.new_page(), hub, folder, f"{size}-{scheme}")
+                count += take(context.new_page(), hub, folder, f"{size}-{scheme}")
+                count += states(context.new_page(), hub, folder, f"{size}-{scheme}")
                 context.close()
         browser.close()
-    print(f"{len(SCREENS) * 4} pictures are in {folder}")
+    print(f"{count} pictures are in {folder}")
     return 0
 
 

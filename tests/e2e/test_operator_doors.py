@@ -58,6 +58,13 @@ def test_a_project_takes_what_its_profile_says_within_seconds(stack: Hub) -> Non
     assert set_.json() == {"project": "demo", "profile": "canonical", "set_by": "operator"}
     tried = iter(range(10_000))
     eventually(lambda: statuses(f"after-{next(tried)}") == ["rejected"], "submits do not follow the profile")
+    with opened(stack, "demo", tenant=tenant.name) as socket:
+
+        def heard() -> str:
+            answer = socket.ask("submit_events", {"events": [item(f"socket-{next(tried)}")]})
+            return str(answer["payload"]["results"][0]["status"])
+
+        eventually(lambda: heard() == "rejected", "the socket does not follow the profile")
     assert audited(tenant)[:2] == [("profile_set", "done"), ("profile_set", "begun")]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from glue_jobs import session
+from glue_jobs.compact.run import MOST_DRAWERS
 from glue_jobs.session import JAVA_OPTIONS, ONE_COMPILER, chosen, class_archive
 
 
@@ -44,6 +45,11 @@ def test_whoever_makes_or_names_an_archive_is_given_no_other(archive: Path) -> N
 def test_glue_has_its_own_java(archive: Path) -> None:
     archive.touch()
     assert JAVA_OPTIONS not in chosen({}, local=False)
+
+
+def test_the_key_index_is_asked_for_no_more_drawers_than_a_filter_can_pass_over() -> None:
+    """Above this number Spark would read all of it."""
+    assert int(chosen({}, local=False)["spark.sql.parquet.pushdown.inFilterThreshold"]) >= MOST_DRAWERS
 
 
 def test_another_spark_wants_another_archive(monkeypatch: pytest.MonkeyPatch, archive: Path) -> None:

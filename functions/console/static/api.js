@@ -67,7 +67,11 @@ export async function ask(method, path, { query, body, signal } = {}) {
     if (error.name === "AbortError") throw error;
     throw new Problem(0, { message: "The hub does not answer. Is it running, and is this machine online?" });
   }
-  const answer = await response.json().catch(() => ({}));
+  const answer = await response.json().catch((error) => {
+    if (error.name === "AbortError") throw error;
+    if (response.ok) throw new Problem(0, { message: "The hub's answer broke off." });
+    return {};
+  });
   if (response.ok) return answer;
   const problem = new Problem(response.status, answer);
   if (problem.status === 401) dispatchEvent(new CustomEvent("token-refused", { detail: problem }));

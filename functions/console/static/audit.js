@@ -25,26 +25,38 @@ export function audit(content, { query, signal }) {
   show(list, () => page(list, wanted, signal));
 }
 
-async function page(list, wanted, signal) {
+// Newest first, so an action's outcome comes before the entry that it was begun. That one is shown only if no outcome
+// is known: then the hub died in between.
+async function page(list, wanted, signal, ended = new Set()) {
   const found = await get("/v1/audit", wanted, signal);
   const more = found.next_before
-    ? button("Older", () => page(list, { ...wanted, before: found.next_before }, signal).then((next) => list.append(...next.filter(Boolean)), (problem) => fill(list, failed(problem))))
+    ? button("Older", () => page(list, { ...wanted, before: found.next_before }, signal, ended).then((next) => list.append(...next.filter(Boolean)), (problem) => fill(list, failed(problem))))
     : null;
   if (more) more.addEventListener("click", () => more.remove());
-  if (!found.events.length) return [wanted.before ? h("p", { class: "muted" }, "Nothing more here.") : empty("No entries.", "What operators change is recorded here, before it is done and with its outcome."), more];
+  for (const { outcome, action_id: id } of found.events) if (outcome !== "begun") ended.add(id);
+  const shown = found.events.filter((entry) => entry.outcome !== "begun" || !ended.has(entry.action_id));
+  if (!shown.length) return [wanted.before ? h("p", { class: "muted" }, "Nothing more here.") : empty("No entries.", "What operators change is recorded here, before it is done and with its outcome."), more];
   return [table("Audit entries", [
     ["#", (entry) => entry.position, "number"],
     ["When", (entry) => when(entry.ts_ms)],
     ["Who", (entry) => foreign(entry.who)],
     ["What", (entry) => h("strong", {}, foreign(words(entry.action)))],
-    ["Outcome", (entry) => [entry.outcome ? tag(entry.outcome, OUTCOMES[entry.outcome] || "plain") : "–", " ", entry.code && foreign(entry.code)]],
-    ["About", (entry) => about(entry)],
-  ], found.events), more];
+    ["Outcome", (entry) => [outcome(entry), " ", entry.code && foreign(entry.code)]],
+    ["About", (entry) => about(entry), "wide"],
+  ], shown), more];
+}
+
+function outcome({ outcome: name }) {
+  if (!name) return "–";
+  return name === "begun" ? tag("begun, no outcome known", "warning") : tag(name, OUTCOMES[name] || "plain");
 }
 
 function about(entry) {
-  const rest = Object.fromEntries(Object.entries(entry).filter(([name]) => !KNOWN.has(name)));
-  const short = Object.entries(rest).filter(([, value]) => typeof value !== "object");
-  if (short.length === Object.keys(rest).length && short.length <= 4) return short.map(([name, value]) => h("span", { class: "pair-inline" }, h("span", { class: "muted" }, `${words(name)} `), foreign(value)));
-  return json(rest);
+  const rest = Object.entries(entry).filter(([name]) => !KNOWN.has(name));
+  const isShort = (value) => value === null || typeof value !== "object";
+  const more = Object.fromEntries(rest.filter(([, value]) => !isShort(value)));
+  return [
+    rest.filter(([, value]) => isShort(value)).map(([name, value]) => h("span", { class: "pair-inline" }, h("span", { class: "muted" }, words(name)), foreign(value))),
+    Object.keys(more).length ? json(more, { closed: true }) : null,
+  ];
 }

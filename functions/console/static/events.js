@@ -4,8 +4,10 @@ import { at, curl, get } from "./api.js";
 import { fill, foreign, h, link } from "./dom.js";
 import { bytes, duration, number } from "./format.js";
 import { json } from "./json.js";
+import { poll } from "./poll.js";
 import { liveTail } from "./tail.js";
-import { button, choice, copy, empty, failed, field, heading, panel, show, table, tag, when } from "./ui.js";
+import { retryOne } from "./levers.js";
+import { button, choice, copy, empty, failed, field, heading, load, panel, rowBelow, show, table, tag, when } from "./ui.js";
 
 const CONTRACTS = ["sync", "realtime", "streams", "catalog", "delivery"];
 const PAGE = 50;
@@ -78,13 +80,14 @@ function browse(content, contract, scope, { query, signal }) {
   const tail = liveTail({ contract, scope, filters, signal, rows: eventRows });
   fill(content, heading(foreign(scope), tag(contract), h("a", { href: link("events", { contract }) }, "All ledgers")), facts, tools(filters, go, tail), tail.place, place);
   tail.onChange((isOn) => (place.hidden = isOn));
-  show(facts, async () => summary(await get(at`/v1/ledgers/${contract}/${scope}`, {}, signal)));
+  const held = contract === "sync" ? get(at`/v1/projects/${scope}/profile`, {}, signal).catch(() => null) : null;
+  poll(() => load(facts, async () => summary(await get(at`/v1/ledgers/${contract}/${scope}`, {}, signal), await held)), { every: 10_000, signal });
   const id = query.get("id");
   show(place, () => (id ? one(contract, scope, id, signal) : page(contract, scope, query, filters, go, signal, tail)));
 }
 
-const summary = (ledger) => h("p", { class: "summary" },
-  "head ", h("b", {}, number(ledger.head)), " · floor ", h("b", {}, number(ledger.floor)), " · ", h("b", {}, number(ledger.events)), " events · fan-out ", lag(ledger.stages.fan_out),
+const summary = (ledger, held) => h("p", { class: "summary" },
+  "head ", h("b", {}, number(ledger.head)), " · floor ", h("b", {}, number(ledger.floor)), " · ", h("b", {}, number(ledger.events)), " events", held ? [" · profile ", h("b", {}, held.profile)] : null, " · fan-out ", lag(ledger.stages.fan_out),
   ledger.stages.index ? [" index ", lag(ledger.stages.index)] : null, " archive ", lag(ledger.stages.archive), " targets ", targetsOf(ledger));
 
 function tools(filters, go, tail) {
@@ -152,10 +155,7 @@ export function eventRows(contract, scope, list) {
     ["By", (event) => foreign(event.by?.client_id)],
     ["Size", (event) => bytes(event.bytes), "number"],
     ["", (event) => expander(event)],
-  ], list, (event) => {
-    const cell = h("td", { colspan: 8 });
-    return h("tr", { class: "below", hidden: true }, cell);
-  });
+  ], list, () => rowBelow(8));
 }
 
 function expander(event) {
@@ -177,26 +177,39 @@ const contentOf = (event) => (event.pruned ? h("p", { class: "muted" }, "The con
 async function one(contract, scope, id, signal) {
   const path = at`/v1/ledgers/${contract}/${scope}/event`;
   const { event, deliveries } = await get(path, { id }, signal);
+  const sent = h("div", {});
+  // After a retry it takes a moment until the target has answered.
+  const again = async () => {
+    for (const pause of [500, 2000, 5000]) {
+      await new Promise((resolve) => setTimeout(resolve, pause));
+      if (signal.aborted) return;
+      await show(sent, async () => deliveriesOf((await get(path, { id }, signal)).deliveries, again));
+    }
+  };
+  show(sent, async () => deliveriesOf(deliveries, again));
   return [
     panel(["Event ", foreign(event.id)],
       h("p", { class: "summary" }, "position ", h("b", {}, number(event.position)), " · ", event.pruned ? tag("pruned", "warning") : foreign(event.type), " · committed ", when(event.committed_ms), " by ", foreign(event.by?.client_id), " · ", bytes(event.bytes), " · partitions ", foreign((event.partitions || []).join(", ") || "none")),
       contentOf(event),
       h("p", { class: "actions" }, button("Copy as curl", () => copy(curl(path, { id }), "The command is copied. It reads the token from $TOKEN."), { class: "quiet" }),
         h("a", { href: link("events", contract, scope, { after: Math.max(0, event.position - 25) }) }, "Show it among its neighbours"))),
-    panel("Which target has it", deliveriesOf(deliveries)),
+    panel("Which target has it", sent),
   ];
 }
 
 const STATES = { delivered: "good", waiting: "plain", not_sent: "plain", pending: "plain", transient: "warning", rejected: "warning", terminal_failed: "bad" };
 
-function deliveriesOf(deliveries) {
+const FAILED = new Set(["transient", "rejected", "terminal_failed"]);
+
+function deliveriesOf(deliveries, again) {
   if (!deliveries.length) return empty("No target hears of this ledger.");
   return table("Deliveries of this event", [
     ["Target", (one) => h("a", { href: link("targets", one.target_id) }, foreign(one.target_id))],
     ["State", (one) => tag(one.state.replaceAll("_", " "), STATES[one.state] || "plain")],
     ["Attempts", (one) => number(one.attempts), "number"],
     ["First", (one) => when(one.first_ms)], ["Last", (one) => when(one.last_ms)], ["Next", (one) => when(one.next_ms)],
-    ["Error", (one) => foreign(one.error)],
+    ["Error", (one) => foreign(one.error), "wide"],
+    ["", (one) => (FAILED.has(one.state) ? button("Retry", () => retryOne(one.target_id, one.event_id).then((done) => done && again()), { "aria-label": `Retry at ${one.target_id}` }) : null)],
   ], deliveries);
 }
 

@@ -9,14 +9,14 @@ const LONG = 500;
 const OPEN_BELOW = 12;
 const DEEPEST_OPEN = 6;
 
-export function json(value) {
-  return h("div", { class: "json" }, node(value, 0));
+export function json(value, { closed = false } = {}) {
+  return h("div", { class: "json" }, node(value, closed ? DEEPEST_OPEN : 0));
 }
 
-function node(value, depth) {
-  if (value !== null && typeof value === "object") return branch(value, depth);
-  if (typeof value === "string") return text(value);
-  return h("span", { class: `value ${value === null ? "null" : typeof value}` }, String(value));
+function node(value, depth, name) {
+  if (value !== null && typeof value === "object") return branch(value, depth, name);
+  if (typeof value === "string") return [name, text(value)];
+  return [name, h("span", { class: `value ${value === null ? "null" : typeof value}` }, String(value))];
 }
 
 function text(value) {
@@ -29,23 +29,23 @@ function text(value) {
   return place;
 }
 
-function branch(value, depth) {
+function branch(value, depth, name) {
   const isList = Array.isArray(value);
   const size = isList ? value.length : Object.keys(value).length;
-  if (size === 0) return h("span", { class: "value muted" }, isList ? "[ ]" : "{ }");
+  if (size === 0) return [name, h("span", { class: "value muted" }, isList ? "[ ]" : "{ }")];
   const summary = isList ? plural(size, "entry", "entries") : plural(size, "key");
   const content = h("div", { class: "branch" });
   const open = size <= OPEN_BELOW && depth < DEEPEST_OPEN;
   const draw = () => content.hasChildNodes() || grow(content, isList ? value.keys() : Object.keys(value).values(), value, depth);
   if (open) draw();
-  return h("details", { open, on: { toggle: draw } }, h("summary", {}, isList ? "[ … ] " : "{ … } ", h("span", { class: "muted" }, summary)), content);
+  return h("details", { open, on: { toggle: draw } }, h("summary", {}, name, isList ? "[ … ] " : "{ … } ", h("span", { class: "muted" }, summary)), content);
 }
 
 function grow(content, keys, value, depth, drawn = 0) {
   let count = 0;
   for (let next = keys.next(); !next.done; next = keys.next()) {
     const key = next.value;
-    content.append(h("div", { class: "pair" }, foreign(key, { class: "key" }), ": ", node(value[key], depth + 1)));
+    content.append(h("div", { class: "pair" }, node(value[key], depth + 1, [foreign(key, { class: "key" }), ": "])));
     count += 1;
     if (count === PART) break;
   }

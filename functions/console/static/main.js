@@ -2,7 +2,7 @@
 
 import { Problem, session } from "./api.js";
 import { fill, foreign, h, link } from "./dom.js";
-import { duration } from "./format.js";
+import { clock, duration } from "./format.js";
 import { button, field, toast } from "./ui.js";
 import { audit } from "./audit.js";
 import { events } from "./events.js";
@@ -105,6 +105,14 @@ function draw({ moved = false } = {}) {
   return undefined;
 }
 
+// A screen that is not refreshed any more must not look as if it were.
+const asleep = h("p", { class: "asleep", role: "status", hidden: true });
+document.body.append(asleep);
+addEventListener("asleep", () => {
+  fill(asleep, `Nobody touched this page for a while: what it shows is of ${clock(Date.now())}. Click or press a key to go on.`);
+  asleep.hidden = false;
+});
+addEventListener("awake", () => (asleep.hidden = true));
 addEventListener("hashchange", () => location.hash === "#content" || draw({ moved: true }));
 addEventListener("token-refused", (event) => signIn(event.detail));
 addEventListener("unhandledrejection", (event) => {

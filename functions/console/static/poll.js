@@ -7,6 +7,8 @@ let touched = Date.now();
 
 for (const event of ["pointerdown", "keydown", "focus"]) addEventListener(event, () => (touched = Date.now()));
 
+for (const event of ["pointerdown", "keydown"]) addEventListener(event, () => dispatchEvent(new Event("awake")));
+
 export const idleFor = () => Date.now() - touched;
 
 // `work` is called at once, and again until the signal ends it. A failure makes the pauses longer.
@@ -26,7 +28,9 @@ export function poll(work, { every = 5000, signal }) {
       failures += 1;
     }
     running = false;
-    if (!signal.aborted && idleFor() < ASLEEP_MS) timer = setTimeout(turn, pause());
+    if (signal.aborted) return;
+    if (idleFor() < ASLEEP_MS) timer = setTimeout(turn, pause());
+    else dispatchEvent(new Event("asleep"));
   }
 
   function pause() {
@@ -38,7 +42,7 @@ export function poll(work, { every = 5000, signal }) {
     if (!document.hidden) turn();
   };
   document.addEventListener("visibilitychange", wake, { signal });
-  addEventListener("pointerdown", () => idleFor() > IDLE_MS && wake(), { signal, capture: true });
+  for (const event of ["pointerdown", "keydown"]) addEventListener(event, () => idleFor() > IDLE_MS && wake(), { signal, capture: true });
   signal.addEventListener("abort", () => clearTimeout(timer));
   return turn();
 }

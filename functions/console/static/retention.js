@@ -37,6 +37,8 @@ async function listed(after, signal) {
 }
 
 function drawn(plan) {
+  const isHeld = plan.held_by in plan.holders;
+  const allows = plan.watermark >= plan.floor || Object.keys(plan.partition_watermarks).length > 0;
   const holders = Object.entries(plan.holders).sort(([, one], [, other]) => one - other);
   return [
     plan.complete ? null : h("p", { class: "notice warning" }, "Not everything was read: at least this much would go."),
@@ -44,18 +46,26 @@ function drawn(plan) {
       ["Ledger", h("a", { href: link("events", plan.contract, plan.scope) }, foreign(`${plan.contract} ${plan.scope}`))],
       ["Retained", `${number(plan.floor)} to ${number(plan.head)}`],
       ["Would go", plan.events ? tag(`${number(plan.events)} events, ${bytes(plan.bytes)}`, "warning") : tag("nothing", "good")],
-      ["Held by", [tag(foreign(plan.held_by), "plain"), ` at position ${number(plan.limit)}`]],
       ["Policies allow up to", number(plan.watermark)],
       ["Kept for a partition", number(plan.kept_for_a_partition)],
       ["Positions that go", foreign(plan.goes.map(([first, last]) => (first === last ? first : `${first}–${last}`)).join(", ") || "none")],
-      ["Not asked", foreign(plan.not_asked.join(", ") || "nobody")],
+      ["Not asked here", [foreign(plan.not_asked.join(", ") || "nobody"), plan.not_asked.length ? h("small", {}, " A run of retention waits for it too.") : null]],
     ]),
-    h("h3", {}, "What holds it back"),
+    h("h3", {}, "What holds it back, and at which position"),
+    h("p", { class: isHeld ? "notice warning" : "notice" }, isHeld ? [holder(plan.held_by), ` holds it back: nothing above position ${number(plan.limit)} may go before it has read it.`] : allows ? "Nobody: every reader is further than the policies let go." : "No policy lets anything of this ledger go now."),
     table("Holders", [
-      ["Holder", ([name]) => [foreign(name), " ", name === plan.held_by ? tag("the lowest", "warning") : null]],
+      ["Holder", ([name]) => [holder(name), " ", name === plan.held_by ? tag("the lowest", "warning") : null]],
       ["Lets go up to", ([, position]) => number(position), "number"],
       ["Behind the head", ([, position]) => number(plan.head - position), "number"],
     ], holders),
-    plan.held_by?.startsWith("target:") ? h("p", { class: "muted" }, "Let the target drain, or delete it: ", h("a", { href: link("targets", plan.held_by.slice(7)) }, foreign(plan.held_by.slice(7)))) : null,
+    isHeld && plan.held_by.startsWith("target:") ? h("p", { class: "muted" }, "Let the target drain, or delete it: ", h("a", { href: link("targets", plan.held_by.slice(7)) }, foreign(plan.held_by.slice(7)))) : null,
   ];
+}
+
+const READERS = { archive: "The archive", fan_out: "Fan-out", index: "The index", other_targets: "Targets that this token may not see" };
+
+function holder(name) {
+  if (!name.startsWith("target:")) return foreign(READERS[name] || name);
+  const id = name.slice("target:".length);
+  return ["Target ", h("a", { href: link("targets", id) }, foreign(id))];
 }

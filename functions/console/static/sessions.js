@@ -32,45 +32,69 @@ function session(content, id, signal) {
   const state = h("span", { class: "live-state", role: "status" });
   fill(content, heading(foreign(id), state, h("a", { href: link("events", "realtime", id) }, "Events"), h("a", { href: link("sessions") }, "All sessions")),
     h("div", { class: "two even" }, panel("Transcript", transcript), panel("Timeline", timeline)));
+  let pages = 1;
+  const more = () => (pages += 1, draw());
   const draw = () => Promise.all([
-    show(transcript, () => said(id, signal), "consumer"),
+    show(transcript, () => said(id, signal, pages, more), "consumer"),
     show(timeline, () => happened(id, signal)),
   ]);
+  // However quickly a session speaks, and however long it is: drawing takes a quarter of the time at most.
   let timer = 0;
+  let took = 0;
+  const later = () => (timer ||= setTimeout(async () => {
+    const begun = performance.now();
+    await draw();
+    took = performance.now() - begun;
+    timer = 0;
+  }, Math.max(300, 3 * took)));
   draw().then(async () => {
     const { head } = await get(at`/v1/ledgers/realtime/${id}`, {}, signal);
     follow({ contract: "realtime", scope: id, after: head, signal }, {
-      event: () => (timer ||= setTimeout(() => (timer = 0, draw()), 300)),
-      gap: (text) => content.prepend(h("p", { class: "notice bad", role: "alert" }, text)),
-      state: (name) => fill(state, h("span", { class: `dot ${name}`, "aria-hidden": "true" }), name),
+      event: later,
+      gap: (text) => content.prepend(h("p", { class: "notice bad gap", role: "alert" }, text)),
+      state: (name, text) => fill(state, h("span", { class: `dot ${name}`, "aria-hidden": "true" }), name === "live" ? name : `${name} · ${text}`),
     });
   }).catch(() => undefined);
 }
 
-async function said(id, signal) {
-  const answer = await get(at`/v1/realtime/sessions/${id}/transcript`, {}, signal);
-  if (!answer.utterances.length) return empty("Nothing was said yet.", "A transcript is made of the events transcript.partial and transcript.final.");
+async function said(id, signal, pages, more) {
+  const utterances = [];
+  let [answer, query] = [null, {}];
+  for (let page = 0; page < pages && (page === 0 || answer.hasMore); page += 1) {
+    answer = await get(at`/v1/realtime/sessions/${id}/transcript`, query, signal);
+    utterances.push(...answer.utterances);
+    const last = utterances.at(-1);
+    query = { afterStartMs: last?.startMs, afterUtteranceId: last?.utteranceId };
+  }
+  if (!utterances.length) return empty("Nothing was said yet.", "A transcript is made of the events transcript.partial and transcript.final.");
   return [
     answer.complete ? null : h("p", { class: "notice warning" }, "Events were pruned before their text was kept: this is not all."),
-    h("ol", { class: "transcript" }, answer.utterances.map((one) =>
-      h("li", { class: one.final ? "" : "partial", id: `u-${one.sequence}` },
+    h("ol", { class: "transcript" }, utterances.map((one) =>
+      h("li", { class: one.final ? "" : "partial" },
         h("span", { class: "speaker" }, foreign(one.speaker)),
         h("span", { class: "muted number" }, offset(one.startMs)), one.final ? null : tag("partial", "warning"),
         h("p", {}, foreign(one.text))))),
-    answer.hasMore ? h("p", { class: "muted" }, "The transcript goes on; this is its first part.") : null,
+    answer.hasMore ? button("Go on", more, { "aria-label": "Go on with the transcript" }) : null,
   ];
 }
 
 async function happened(id, signal) {
   const path = at`/v1/ledgers/realtime/${id}/events`;
   const { head } = await get(at`/v1/ledgers/realtime/${id}`, {}, signal);
-  const page = await get(path, { after: Math.max(0, head - MOST), max: MOST }, signal);
+  const after = Math.max(0, head - MOST);
+  const page = await get(path, { after, max: MOST }, signal);
   if (!page.events.length) return empty("No events.");
-  return h("ol", { class: "timeline" }, page.events.map((event) => {
-    const details = h("div", {});
-    const open = button(event.pruned ? "pruned" : event.type, () => (details.hasChildNodes() ? fill(details) : fill(details, json(event.content))), { class: "link" });
-    return h("li", {}, h("span", { class: "number muted" }, event.position), h("span", { class: "number" }, time(event.committed_ms)), h("div", {}, h("bdi", {}, open), excerpt(event), details));
-  }));
+  return [
+    after ? h("p", { class: "muted" }, `The last ${MOST} events; the others are `, h("a", { href: link("events", "realtime", id, { after: 0 }) }, "among all events"), ".") : null,
+    h("ol", { class: "timeline" }, page.events.map((event) => {
+      const details = h("div", {});
+      const open = button(event.pruned ? "pruned" : event.type, () => {
+        open.setAttribute("aria-expanded", String(!details.hasChildNodes()));
+        fill(details, details.hasChildNodes() ? null : json(event.content));
+      }, { class: "link", "aria-expanded": "false" });
+      return h("li", {}, h("span", { class: "number muted" }, event.position), h("span", { class: "number" }, time(event.committed_ms)), h("div", {}, h("bdi", {}, open), excerpt(event), details));
+    })),
+  ];
 }
 
 function excerpt(event) {

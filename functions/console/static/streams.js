@@ -1,13 +1,13 @@
 // Streams: a runtime's status, its streams and degraded subscriptions, and its markers on a plane.
 
-import { at, get } from "./api.js";
+import { ask, at, get } from "./api.js";
 import { plot } from "./chart.js";
 import { fill, foreign, h, link } from "./dom.js";
 import { ago, number } from "./format.js";
 import { lag } from "./events.js";
 import { streamScope } from "./live.js";
 import { poll } from "./poll.js";
-import { button, empty, facts, field, heading, load, panel, show, table, tag, when } from "./ui.js";
+import { button, empty, facts, field, heading, load, panel, show, steer, table, tag, when } from "./ui.js";
 
 const escaped = (name) => name.replaceAll("%", "%25").replaceAll(":", "%3A");
 
@@ -51,15 +51,18 @@ function grouping(list) {
 }
 
 function runtime(content, id, signal) {
-  const [status, degraded, list, markers] = [0, 0, 0, 0].map(() => h("div", {}));
+  const [status, degraded, list, markers, granted, agreed] = [0, 0, 0, 0, 0, 0].map(() => h("div", {}));
   fill(content, heading(foreign(id), h("a", { href: link("streams") }, "All runtimes")),
-    h("div", { class: "two even" }, panel("Status", status), panel("Gaps and degraded subscriptions", degraded)), panel("Streams", list), panel("Markers", markers));
+    h("div", { class: "two even" }, panel("Status", status), panel("Gaps and degraded subscriptions", degraded)), panel("Streams and cursors", list), panel("Markers", markers), panel("What clients negotiated", agreed), panel("Break-glass grants", granted));
+  const grantList = () => load(granted, () => grants(id, signal, grantList));
   poll(() => Promise.all([
     load(list, () => streamsOf(id, signal)),
     load(status, () => standing(id, signal), "consumer"),
     load(degraded, () => held(id, signal)),
     load(markers, () => places(id, signal), "consumer"),
   ]), { every: 10_000, signal });
+  grantList().catch(() => undefined);
+  show(agreed, () => negotiations(id, signal));
 }
 
 async function standing(id, signal) {
@@ -70,7 +73,10 @@ async function standing(id, signal) {
     h("h3", {}, foreign(name), complete ? null : tag(`counted from ${from}`, "warning")),
     facts([
       ["State", seen.runtime_state ? [foreign(stateOf(seen.runtime_state)), " "] : "not told"],
+      ["Health", seen.health ? counts(seen.health.snapshot) : "not told"],
+      ["Interfaces", foreign(Object.entries(seen.interfaces || {}).map(([one, { state }]) => `${one} ${state ?? "–"}`).join(", ") || "none")],
       ["Events", number(seen.events)],
+      ["Types", counts(seen.by_type)],
       ["Severities", counts(seen.by_severity)],
       ["Messages", counts(seen.deliveries)],
       ["Last event", seen.last_event ? [foreign(seen.last_event.event_type), seen.last_event.ts_ms ? ` ${ago(seen.last_event.ts_ms)}` : ""] : "–"],
@@ -95,13 +101,53 @@ async function held(id, signal) {
 async function streamsOf(id, signal) {
   const page = await get("/v1/ledgers", { contract: "streams", prefix: `${escaped(id)}:`, max: 100 }, signal);
   if (!page.ledgers.length) return empty("This runtime has no streams.");
-  return table("Streams of this runtime", [
-    ["Stream", (one) => h("a", { href: link("events", "streams", one.scope) }, foreign(streamScope(one.scope).stream_id))],
-    ["Head", (one) => number(one.head), "number"],
-    ["Floor", (one) => [number(one.floor), " ", one.floor > 1 ? tag("gap", "warning") : null], "number"],
-    ["Last commit", (one) => when(one.last_commit_ms)],
-    ["Fan-out", (one) => lag(one.stages.fan_out)], ["Archive", (one) => lag(one.stages.archive)],
-  ], page.ledgers);
+  return [
+    table("Streams of this runtime", [
+      ["Stream", (one) => h("a", { href: link("events", "streams", one.scope) }, foreign(streamScope(one.scope).stream_id))],
+      ["Head", (one) => number(one.head), "number"],
+      ["Floor", (one) => [number(one.floor), " ", one.floor > 1 ? tag("gap", "warning") : null], "number"],
+      ["Last commit", (one) => when(one.last_commit_ms)],
+      ["Fan-out is at", (one) => cursor(one.stages.fan_out)], ["Archive is at", (one) => cursor(one.stages.archive)],
+      ["Targets are at", (one) => (one.targets.length ? one.targets.map((target) => h("span", { class: "pair-inline" }, h("a", { href: link("targets", target.target_id) }, foreign(target.target_id)), " ", cursor(target))) : "–")],
+    ], page.ledgers),
+    h("p", { class: "muted" }, "Who polls keeps its own cursor; the hub knows it when it meets a gap, and lists it above as degraded."),
+  ];
+}
+
+const cursor = (reader) => (reader ? h("span", { class: "pair-inline" }, number(reader.position), " ", lag(reader)) : "–");
+
+async function negotiations(id, signal) {
+  const { negotiations: all, next } = await get(at`/v1/runtimes/${id}/negotiations`, { max: 100 }, signal);
+  if (!all.length) return empty("Nobody has negotiated with this runtime.");
+  return [
+    table("Negotiations", [
+      ["Client", (one) => foreign(one.client_id)],
+      ["Profile", (one) => foreign(one.profile)],
+      ["Version", (one) => foreign(one.active_contract_version), "number"],
+      ["Capabilities", (one) => foreign(one.effective_capabilities.join(", ") || "none"), "wide"],
+      ["Limits", (one) => counts(one.effective_limits), "wide"],
+    ], all),
+    next ? h("p", { class: "muted" }, "The first 100 clients by name.") : null,
+  ];
+}
+
+// Who may look at raw sensitive values of this runtime, and why. The values themselves are not for a screen.
+async function grants(id, signal, again) {
+  const { grants: all } = await get(at`/v1/runtimes/${id}/diagnostics/grants`, {}, signal);
+  if (!all.length) return empty("No grants.", "Nobody was ever allowed to look at raw values of this runtime.");
+  const end = (one) => steer({
+    title: "End this grant?", text: ["What was kept under the grant of ", foreign(one.who), " can never be read again."], verb: "End it", danger: true,
+    act: async () => (await ask("DELETE", at`/v1/runtimes/${id}/diagnostics/grants`, { query: { grant_id: one.grant_id } }), "The grant has ended."),
+  }).then((done) => done && again());
+  return table("Grants", [
+    ["State", (one) => tag(one.status, one.status === "active" ? "warning" : "plain")],
+    ["Who", (one) => foreign(one.who)],
+    ["Why", (one) => foreign(one.reason), "wide"],
+    ["Streams", (one) => foreign(one.scope.streams?.join(", ") || "all")],
+    ["Fields", (one) => foreign(one.scope.fields?.join(", ") || "all")],
+    ["Ends", (one) => when(one.expires_ts_ms)],
+    ["", (one) => (one.status === "active" ? button("End …", () => end(one), { "aria-label": `End the grant of ${one.who}` }) : null)],
+  ], all);
 }
 
 async function places(id, signal) {

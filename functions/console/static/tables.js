@@ -3,15 +3,17 @@
 import { at, get, post } from "./api.js";
 import { fill, foreign, h } from "./dom.js";
 import { ago, bytes, number, plural, words } from "./format.js";
-import { button, choice, dialog, empty, facts, field, heading, panel, show, steer, table, tag, when } from "./ui.js";
+import { poll } from "./poll.js";
+import { button, choice, dialog, empty, facts, field, heading, load, panel, show, steer, table, tag, when } from "./ui.js";
 
 export function tables(content, { signal }) {
-  const [now, quarantine] = [h("div", {}), h("div", {})];
+  const [now, quarantine, versions] = [0, 0, 0].map(() => h("div", {}));
   const all = choice([["false", "waiting for repair"], ["true", "all, also those driven again"]], "false", { on: { change: () => list() } });
   const list = () => show(quarantine, () => entries(all.value, "", list, signal));
-  fill(content, heading("Tables"), now, panel("Quarantine", h("p", { class: "muted" }, "Lines of the archive that could not be put into tables. Nothing after them is pruned until they are."), h("div", { class: "tools" }, field("Show", all)), quarantine));
-  show(now, async () => standing(await get("/v1/tables", {}, signal)));
+  fill(content, heading("Tables"), now, panel("Quarantine", h("p", { class: "muted" }, "Lines of the archive that could not be put into tables. Nothing after them is pruned until they are."), h("div", { class: "tools" }, field("Show", all)), quarantine), panel("Registry", versions));
+  poll(() => load(now, async () => standing(await get("/v1/tables", {}, signal))), { every: 15_000, signal });
   list();
+  show(versions, async () => registry(await get("/v1/registry", {}, signal)));
 }
 
 function standing(told) {
@@ -30,6 +32,18 @@ function standing(told) {
       ["Edition", (one) => number(one.edition), "number"], ["Run", (one) => foreign(one.run), "mono"], ["Published", (one) => when(one.published_ms)],
       ...["objects", "lines", "new", "duplicates", "quarantined"].map((name) => [words(name)[0].toUpperCase() + name.slice(1), (one) => number(one.counts?.[name]), "number"]),
     ], told.runs) : empty("Compaction has not run yet.", h("code", {}, "make compact"), " runs it.")),
+  ];
+}
+
+// Which versions of which types the tables take; what has another version goes into quarantine.
+function registry({ registry: known, types, versions, policy }) {
+  if (!known) return empty("No registry.", "Until there is one, compaction sets every event of the catalog aside. Put one with ", h("code", {}, "millrace registry put"), ".");
+  return [
+    h("p", { class: "summary" }, h("b", {}, plural(types, "type")), " · ", h("b", {}, plural(versions, "version")), " · what is not listed: ", h("b", {}, words(policy))),
+    table("Registry", [
+      ["Type", ([name]) => foreign(name)],
+      ["Versions", ([, one]) => foreign(Object.keys(one.versions || {}).join(", ") || "none")],
+    ], Object.entries(known.types || {})),
   ];
 }
 

@@ -4,7 +4,7 @@ import { at, get } from "./api.js";
 import { fill, h } from "./dom.js";
 import { number, plural } from "./format.js";
 import { follow, pushes } from "./live.js";
-import { button, empty, toast } from "./ui.js";
+import { button, empty, steady, toast } from "./ui.js";
 
 const MOST_ROWS = 300;
 const DRAW_EVERY_MS = 150;
@@ -86,8 +86,8 @@ export function liveTail({ contract, scope, filters, signal, rows }) {
     if (paused && list.hasChildNodes()) return;
     if (shown.length > MOST_ROWS) dropped += shown.splice(MOST_ROWS).length;
     const open = new Set([...list.querySelectorAll("[aria-expanded=true]")].map((one) => one.getAttribute("aria-label")));
-    fill(list, dropped ? h("p", { class: "muted" }, `${plural(dropped, "older event")} left the screen; they are in the ledger.`) : null,
-      shown.length ? rows(contract, scope, shown) : empty("Nothing has arrived yet.", "New events appear here."));
+    steady(list, () => fill(list, dropped ? h("p", { class: "muted" }, `${plural(dropped, "older event")} left the screen; they are in the ledger.`) : null,
+      shown.length ? rows(contract, scope, shown) : empty("Nothing has arrived yet.", "New events appear here.")));
     for (const one of list.querySelectorAll("[aria-expanded]")) if (open.has(one.getAttribute("aria-label"))) one.click();
   }
 

@@ -1,11 +1,13 @@
 // Targets: how each stands, what it has not got and why, and the levers.
 
-import { ask, at, get, post } from "./api.js";
+import { at, get } from "./api.js";
 import { fill, foreign, h, link } from "./dom.js";
-import { ago, number, plural } from "./format.js";
+import { ago, duration, number, plural, words } from "./format.js";
 import { poll } from "./poll.js";
-import { bulkRetry, replay } from "./levers.js";
-import { button, choice, empty, facts, field, heading, load, panel, show, steer, table, tag, when } from "./ui.js";
+import { deliverNow, limitRate, pause, replay, resume, retryOne, retrySome } from "./levers.js";
+import { button, choice, empty, facts, field, heading, load, panel, rowBelow, show, table, tag, when } from "./ui.js";
+
+const MOST_BEHIND = 5;
 
 const STATUSES = [["", "open and failed"], ["terminal_failed", "terminal failed"], ["rejected", "rejected"], ["pending", "pending"], ["transient", "transient"], ["success", "delivered"]];
 export const KINDS = { success: "good", accepted: "good", duplicate: "good", pending: "plain", transient: "warning", rejected: "warning", terminal_failed: "bad" };
@@ -44,34 +46,53 @@ export function health(one) {
   if (one.paused) return tag("paused", "warning");
   if (one.blocked) return tag(one.blocked.replaceAll("_", " "), "bad");
   if (one.stuck) return tag("drain died", "bad");
-  if (one.open_until_ms > Date.now()) return tag("left alone", "warning");
+  if (one.open_until_ms > Date.now()) return tag("left alone for a while", "warning");
   if (one.deliveries?.terminal_failed) return tag("has failures", "warning");
   return tag("well", "good");
 }
 
 function target(content, id, { query, signal }) {
   const place = h("div", {});
-  const actions = h("div", { class: "actions" });
+  const actions = h("div", { class: "actions levers" });
   const deliveries = h("div", {});
   const status = query.get("status") || "";
   const kind = choice(STATUSES, status, { on: { change: () => (location.hash = link("targets", id, { status: kind.value })) } });
-  fill(content, heading(foreign(id), h("a", { href: link("targets") }, "All targets")), actions, place,
-    panel("Deliveries", h("div", { class: "tools" }, field("State", kind)), deliveries));
+  const list = panel("Deliveries", h("div", { class: "tools" }, field("State", kind)), deliveries);
+  list.hidden = true;
+  let known = null;
+  fill(content, heading(foreign(id), h("a", { href: link("targets") }, "All targets")), actions, place, list);
   const draw = () => load(place, async () => {
-    const one = (await every(signal)).find((other) => other.target_id === id);
-    if (!one) return empty("There is no such target, or the token may not see it.");
-    fill(actions, levers(one, again));
-    return about(one);
+    const found = (await every(signal)).find((other) => other.target_id === id);
+    list.hidden = !found;
+    if (!found) {
+      fill(actions);
+      return empty("There is no such target.", "Or the token does not reach it.");
+    }
+    const behind = await Promise.all(found.due.slice(0, MOST_BEHIND).map((due) => behindIn(due, id, signal)));
+    known = found;
+    await load(actions, async () => levers(id, () => known, again));
+    return about(found, behind.filter(Boolean));
   });
-  const rows = () => show(deliveries, () => page(id, status, "", again, signal));
-  const again = () => Promise.all([draw().catch(() => undefined), rows()]);
-  poll(draw, { every: 5000, signal });
-  rows();
+  const rows = () => load(deliveries, () => page(id, status, "", again, signal));
+  const again = () => Promise.all([draw(), rows()]).catch(() => undefined);
+  // What somebody looks at stays: rows are not drawn again while one is open, or more of them were asked for.
+  const isRead = () => deliveries.querySelector("[aria-expanded=true], [data-more]");
+  poll(async () => {
+    await draw();
+    if (!list.hidden && !isRead()) await rows();
+  }, { every: 5000, signal });
 }
 
-function about(one) {
+async function behindIn({ contract, scope }, id, signal) {
+  const ledger = await get(at`/v1/ledgers/${contract}/${scope}`, {}, signal).catch(() => null);
+  const reader = ledger?.targets.find((one) => one.target_id === id);
+  return reader?.lag_events ? { contract, scope, ...reader } : null;
+}
+
+function about(one, behind) {
+  const why = [one.blocked, one.blocked_detail, one.paused_why, one.stuck].filter(Boolean).map(words).join(": ");
   return [
-    one.blocked || one.paused_why || one.stuck ? h("p", { class: "notice bad" }, foreign([one.blocked, one.blocked_detail, one.paused_why, one.stuck].filter(Boolean).join(": "))) : null,
+    why ? h("p", { class: "notice bad" }, foreign(why), one.open_until_ms > Date.now() ? [" – it is left alone until ", when(one.open_until_ms), ", or until you deliver now."] : null) : null,
     panel(null, facts([
       ["Health", health(one)],
       ["Type", `${one.type} · ${one.mode}`],
@@ -87,23 +108,26 @@ function about(one) {
       ["Due", one.has_due ? foreign(one.due.map((due) => `${due.contract} ${due.scope}`).join(", ")) : "nothing"],
       ["Hears of", foreign(one.sources.map((source) => `${source.contract} ${source.scope}`).join(", "))],
       ["Families", foreign(one.families.join(", ") || "all")],
-      ["Drained", one.drain ? `since ${ago(one.drain.since_ms)}` : "not now"],
+      ["At work", one.drain ? `a drain, since ${ago(one.drain.since_ms)}` : "no drain now"],
     ])),
+    behind.length ? panel("Not sent yet", table("Not sent yet", [
+      ["Ledger", (due) => h("a", { href: link("events", due.contract, due.scope, { after: due.position }) }, foreign(`${due.contract} ${due.scope}`))],
+      ["Position", (due) => number(due.position), "number"],
+      ["Behind", (due) => number(due.lag_events), "number"],
+      ["Oldest", (due) => `${duration(due.lag_seconds)} ago`],
+    ], behind)) : null,
   ];
 }
 
-function levers(one, again) {
-  const id = one.target_id;
-  const lever = (title, text, path, verb, told, danger) => async () => {
-    if (await steer({ title, text, verb, danger, target: id, act: async () => (await post(path, {}), told) })) await again();
-  };
+// Drawn again only when it looks different, so a lever asks for the target as it stands when it is pulled.
+function levers(id, known, again) {
+  const lever = (text, work, attrs) => button(text, () => work().then((done) => done && again()), attrs);
   return [
-    one.paused
-      ? button("Resume", lever(`Resume ${id}?`, "It gets everything that it has missed.", at`/v1/targets/${id}/resume`, "Resume", "The target goes on."), { class: "primary" })
-      : button("Pause", lever(`Pause ${id}?`, "It gets nothing until it is resumed. Retention keeps what it has not got.", at`/v1/targets/${id}/pause`, "Pause", "The target is paused.", true)),
-    button("Deliver now", lever(`Deliver to ${id} now?`, "What is due is tried at once.", at`/v1/targets/${id}/drain`, "Deliver now", "A drain was asked for.")),
-    button("Retry many …", () => bulkRetry(id).then(again)),
-    button("Replay …", () => replay(one).then(again)),
+    known().paused ? lever("Resume", () => resume(id), { class: "primary" }) : lever("Pause", () => pause(id)),
+    lever("Deliver now", () => deliverNow(id)),
+    lever("Retry many …", () => retrySome(id)),
+    lever("Replay …", () => replay(known())),
+    lever("Limit rate …", () => limitRate(known())),
   ];
 }
 
@@ -111,7 +135,10 @@ async function page(id, status, after, again, signal) {
   const found = await get(at`/v1/targets/${id}/deliveries`, { status, after, max: 50 }, signal);
   if (!found.deliveries.length && !found.next_after) return empty("No deliveries in this state.");
   const next = h("div", {});
-  if (found.next_after) next.append(button("More", () => show(fill(next), () => page(id, status, found.next_after, again, signal))));
+  if (found.next_after) next.append(button("More", () => {
+    next.dataset.more = "";
+    show(fill(next), () => page(id, status, found.next_after, again, signal));
+  }));
   return h("div", {}, table("Deliveries", [
     ["Event", (one) => foreign(one.event_id), "mono wide"],
     ["Type", (one) => foreign(one.event_type)],
@@ -121,7 +148,7 @@ async function page(id, status, after, again, signal) {
     ["Next", (one) => when(one.next_ms)],
     ["Error", (one) => foreign(one.error), "wide"],
     ["", (one) => h("span", { class: "actions" }, attempts(id, one), retry(id, one, again))],
-  ], found.deliveries, () => h("tr", { class: "below", hidden: true }, h("td", { colspan: 8 }))), next);
+  ], found.deliveries, () => rowBelow(8)), next);
 }
 
 function attempts(id, one) {
@@ -148,12 +175,5 @@ async function history(id, eventId) {
 
 function retry(id, one, again) {
   if (KINDS[one.status] === "good") return null;
-  return button("Retry", async () => {
-    const done = await steer({
-      title: "Try this delivery again?", text: ["Event ", foreign(one.event_id), " is sent to ", foreign(id), " again."], verb: "Retry", target: id,
-      act: async () => (await ask("POST", at`/v1/targets/${id}/deliveries/${one.event_id}/retry`), "It is due now."),
-    });
-    if (done) await again();
-  }, { "aria-label": `Retry ${one.event_id}` });
+  return button("Retry", () => retryOne(id, one.event_id).then((done) => done && again()), { "aria-label": `Retry ${one.event_id}` });
 }
-

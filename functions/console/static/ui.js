@@ -14,8 +14,12 @@ export const panel = (title, ...content) =>
 
 export const button = (text, click, attrs = {}) => h("button", { type: "button", ...attrs, on: { click } }, text);
 
-export const when = (ms) =>
-  ms === null || ms === undefined ? "–" : h("time", { datetime: new Date(ms).toISOString() }, clock(ms));
+// In the time of this machine; the exact moment in UTC is in its title.
+export function when(ms) {
+  if (ms === null || ms === undefined) return "–";
+  const utc = new Date(ms).toISOString();
+  return h("time", { datetime: utc, title: utc }, clock(ms));
+}
 
 // A labelled control.
 export function field(label, control, hint) {
@@ -32,15 +36,25 @@ export function facts(entries) {
   return h("dl", { class: "facts" }, shown.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
 }
 
-// columns: [title, row => child, class]
+// columns: [title, row => child, class]. On a narrow screen each row is a card: then the roles, which the style takes
+// from the elements, are still told, and each value has its title beside it.
 export function table(label, columns, rows, below) {
-  const head = h("tr", {}, columns.map(([title, , kind]) => h("th", { scope: "col", class: kind?.includes("number") ? "number" : null }, title || h("span", { class: "unseen" }, "Actions"))));
+  const head = h("tr", { role: "row" }, columns.map(([title, , kind]) => h("th", { scope: "col", role: "columnheader", class: kind?.includes("number") ? "number" : null }, title || h("span", { class: "unseen" }, "Actions"))));
   const lines = rows.flatMap((row) => {
-    const line = h("tr", {}, columns.map(([, cell, kind]) => h("td", { class: kind }, cell(row))));
+    const line = h("tr", { role: "row" }, columns.map(([title, cell, kind]) => cellOf(title, cell(row), kind)));
     return below ? [line, ...[below(row, line)].flat().filter(Boolean)] : [line];
   });
-  return scrolling(label, h("table", {}, h("caption", { class: "unseen" }, label), h("thead", {}, head), h("tbody", {}, lines)));
+  return scrolling(label, h("table", { role: "table" }, h("caption", { class: "unseen" }, label), h("thead", { role: "rowgroup" }, head), h("tbody", { role: "rowgroup" }, lines)));
 }
+
+function cellOf(title, content, kind) {
+  const cell = h("td", { role: "cell", class: kind, "data-title": title || null }, content);
+  if (["", "–"].includes(cell.textContent)) cell.classList.add("nothing");
+  return cell;
+}
+
+// A row that opens below the one before it.
+export const rowBelow = (columns) => h("tr", { class: "below", role: "row", hidden: true }, h("td", { role: "cell", colspan: columns }));
 
 export const scrolling = (label, content) =>
   h("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": label }, content);
@@ -60,10 +74,17 @@ export function failed(problem, again) {
   return h(
     "div",
     { class: "state error", role: "alert" },
-    h("strong", {}, problem.status ? "The hub refused this." : "No answer."),
+    h("strong", {}, summary(problem)),
     h("p", {}, foreign(problem.message || String(problem)), code && h("span", { class: "muted" }, ` (${code})`)),
-    again && button("Try again", again),
+    again && problem.status !== 404 && button("Try again", again),
   );
+}
+
+function summary({ status }) {
+  if (!status) return "No answer.";
+  if (status === 404) return "Not found.";
+  if (status === 429) return "Too many requests just now.";
+  return status >= 500 ? "The hub could not do this." : "The hub refused this.";
 }
 
 export function forbidden(problem, role = "operator") {
@@ -83,7 +104,7 @@ export function forbidden(problem, role = "operator") {
 export async function load(place, work, role) {
   if (!place.hasChildNodes()) fill(place, loading());
   try {
-    fill(place, await work());
+    refresh(place, await work());
   } catch (error) {
     if (error.name === "AbortError") return;
     if (!(error instanceof Problem)) throw error;
@@ -91,6 +112,39 @@ export async function load(place, work, role) {
     throw error;
   }
 }
+
+const drawn = new WeakMap();
+
+// Draws only what is new, and not under the hand of somebody who marks text. Focus and scrolling stay where they are.
+function refresh(place, content) {
+  const fresh = fill(h("div"), content);
+  const last = drawn.get(place);
+  if (last && last.first === place.firstChild && last.copy.isEqualNode(fresh)) return;
+  if (last && marking(place)) return;
+  const copy = fresh.cloneNode(true);
+  steady(place, () => place.replaceChildren(...fresh.childNodes));
+  drawn.set(place, { copy, first: place.firstChild });
+}
+
+function marking(place) {
+  const marked = getSelection();
+  return marked && !marked.isCollapsed && place.contains(marked.anchorNode);
+}
+
+// Changes what is drawn; focus and scrolling stay where they are, if what they were at is there again.
+export function steady(place, change) {
+  const focused = place.contains(document.activeElement) ? document.activeElement : null;
+  const name = focused && nameOf(focused);
+  const scrolled = [...place.querySelectorAll(".scroll")].map((one) => [nameOf(one), one.scrollLeft]);
+  change();
+  for (const one of place.querySelectorAll(".scroll")) {
+    const found = scrolled.find(([named]) => named === nameOf(one));
+    if (found) [, one.scrollLeft] = found;
+  }
+  if (focused) [...place.querySelectorAll(focused.localName)].find((one) => nameOf(one) === name)?.focus({ preventScroll: true });
+}
+
+const nameOf = (one) => `${one.getAttribute("aria-label")} ${one.getAttribute("href")} ${one.textContent.length < 100 ? one.textContent : ""}`;
 
 // The same where nobody waits for it: what went wrong is on the screen already.
 export const show = (place, work, role) =>

@@ -108,7 +108,7 @@ OVERVIEW = {
     "connections": 3,
     "subscriptions": 5,
     "degraded": 0,
-    "stages": {"fan_out": {"worst_lag_seconds": 3.2, "lag_events": 2, "ledgers_behind": 1}},
+    "stages": {"fan_out": {"worst_lag_seconds": 3.2, "lag_events": 2, "ledgers_behind": 1, "gaps": 0}},
     "events_per_minute": {"minutes": [{"minute_ms": 1770000000000, "events": 12}], "truncated": False},
     "targets": {"well": 2, "paused": 1, "blocked": 0},
     "problems": [{"severity": "warning", "what": "fan_out is 90 s behind.", "where": "sync/demo", "help": "make logs"}],

@@ -40,6 +40,7 @@ class HeardTarget:
     id: str
     key: str
     sources: tuple[Any, ...] = ()
+    scoped: bool = False
 
     def hears(self, _ledger: str) -> bool:
         return True
@@ -342,6 +343,7 @@ def test_an_event_is_found_by_its_id_with_what_became_of_it_at_each_target() -> 
         "passed": ("not_sent", 0, None),
         "tries": ("transient", 3, "503"),
     }
+    assert {one["event_id"] for one in found["deliveries"]} == {"streams:rt-1:main:b"}, "as the targets know it"
     with pytest.raises(NotFound):
         world.events().one(operator(), "streams", "rt-1:main", "c")
     with pytest.raises(BadRequest):

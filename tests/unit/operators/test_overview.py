@@ -127,11 +127,30 @@ def test_a_stage_that_is_late_is_named_in_plain_words_with_a_command_that_helps(
     hub.state.move_cursor(late, "index", 2, 3)
     hub.now += 90_000
     shown = hub.overview()(operator())
-    assert shown["stages"]["fan_out"] == {"worst_lag_seconds": 90.0, "lag_events": 1, "ledgers_behind": 1}
-    assert shown["stages"]["archive"] == {"worst_lag_seconds": 0.0, "lag_events": 0, "ledgers_behind": 0}
+    behind = {"worst_lag_seconds": 90.0, "lag_events": 1, "ledgers_behind": 1}
+    assert shown["stages"]["fan_out"] == {"events_read": 3, "gaps": 0, **behind}
+    up_to_date = {"worst_lag_seconds": 0.0, "lag_events": 0, "ledgers_behind": 0}
+    assert shown["stages"]["archive"] == {"events_read": 4, "gaps": 0, **up_to_date}
     assert words(shown) == [("warning", "fan_out is 90 s behind in sync demo.", "make logs")]
     hub.now += 600_000
     assert words(hub.overview()(operator()))[0] == ("error", "fan_out is 690 s behind in sync demo.", "make logs")
+
+
+def test_a_stage_whose_next_event_was_pruned_has_a_gap() -> None:
+    hub, ledger = Hub(), sync_ledger("demo")
+    hub.commit(ledger, *({"id": f"e{number}"} for number in range(5)))
+    hub.caught_up(ledger, 2)
+    hub.state.raise_floor(ledger, 3)
+    assert {one["gaps"] for one in hub.overview()(operator())["stages"].values()} == {0}
+    hub.state.raise_floor(ledger, 4)
+    hub.state.move_cursor(ledger, "archive", 2, 5)
+    shown = hub.overview()(operator())["stages"]
+    assert {stage: one["gaps"] for stage, one in shown.items()} == {
+        "fan_out": 1,
+        "index": 1,
+        "archive": 0,
+        "targets": 0,
+    }
 
 
 def test_targets_that_stand_still_or_have_given_up_come_with_what_to_do() -> None:
@@ -177,8 +196,10 @@ def test_events_of_the_last_hour_are_counted_by_minute() -> None:
     hub.commit(ledger, {"id": "c"})
     hub.commit(realtime_ledger("acme", "s1"), {"id": "d", "type": "call.started"})
     shown = hub.overview()(operator())["events_per_minute"]
+    calls = [{"minute_ms": 170 * MINUTE, "events": 1}]
     assert shown == {
         "minutes": [{"minute_ms": 150 * MINUTE, "events": 2}, {"minute_ms": 170 * MINUTE, "events": 2}],
+        "by_contract": {"realtime": calls, "sync": [{"minute_ms": 150 * MINUTE, "events": 2}, *calls]},
         "truncated": False,
     }
 
@@ -188,7 +209,8 @@ def test_a_busy_hour_is_read_no_further_than_its_last_events() -> None:
     for number in range(LAST_EVENTS + 50):
         hub.commit(sync_ledger("demo"), {"id": f"e{number}"})
     shown = hub.overview()(operator())["events_per_minute"]
-    assert shown == {"minutes": [{"minute_ms": 100 * MINUTE, "events": LAST_EVENTS}], "truncated": True}
+    minutes = [{"minute_ms": 100 * MINUTE, "events": LAST_EVENTS}]
+    assert shown == {"minutes": minutes, "by_contract": {"sync": minutes}, "truncated": True}
 
 
 class CountedCalls:

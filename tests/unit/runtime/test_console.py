@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.runtime.rights import DOORS
 from tests.unit.runtime.test_handlers import ROOT, invoke, sample
 
 STATIC = ROOT / "functions/console/static"
@@ -94,3 +95,35 @@ def test_every_file_that_a_script_imports_is_there() -> None:
         name for script in SCRIPTS for name in re.findall(r"from \"\./([^\"]+)\"", (STATIC / script).read_text())
     }
     assert imported == set(SCRIPTS) - {"main.js"}
+
+
+BY_COMMAND = {
+    "GET /v1/targets": "the status of deliveries lists them, with more",
+    "GET /v1/targets/{}": "the same",
+    "PUT /v1/targets/{}": "it takes secrets, which are kept in files and not typed into a page",
+    "DELETE /v1/targets/{}": "what is deleted cannot be had back; to stop a target, it is paused",
+    "GET /v1/retention/{}/{}": "the list of policies has it",
+    "PUT /v1/retention/{}/{}": "what may go is decided with care, and kept beside the deployment",
+    "GET /v1/profiles": "the profile of a project is shown with its events",
+    "PUT /v1/projects/{}/profile": "it decides what clients may send, and is kept beside the deployment",
+    "PUT /v1/registry": "it is a file that is kept under version control",
+    "POST /v1/runtimes/{}/diagnostics/grants": "it is asked for where its values are read",
+    "GET /v1/runtimes/{}/diagnostics/{}": "raw sensitive values are not for a screen",
+}
+"""Doors of operators that the console does not use, and why. The command line has all of them."""
+
+
+def test_every_door_of_operators_is_in_the_console_or_has_a_reason_not_to_be() -> None:
+    doors = {re.sub("{[^}]+}", "{}", door.route) for door in DOORS if any("operator" in roles for roles in door.needs)}
+    scripts = "\n".join((STATIC / name).read_text() for name in SCRIPTS)
+    steering = re.findall(r'ask\("(PATCH|PUT|DELETE)", at`([^`]+)`', scripts)
+    changed = {f"{method} {plain(path)}" for method, path in steering}
+    named = {plain(path) for path in re.findall(r"[`\"](/v1/[^`\"]+)[`\"]", scripts)}
+    used = changed | {f"{method} {path}" for path in named for method in ("GET", "POST")}
+    assert doors - used - set(BY_COMMAND) == set()
+    assert set(BY_COMMAND) - doors == set()
+    assert len(doors) > 30
+
+
+def plain(path: str) -> str:
+    return re.sub(r"\$\{[^`]*?\}(?=/|$)", "{}", path)

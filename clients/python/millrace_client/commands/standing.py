@@ -21,9 +21,9 @@ def overview(call: HubCall) -> None:
     if call.as_json:
         print_json(answer)
         return
-    names = ("worst_lag_seconds", "lag_events", "ledgers_behind")
-    rows = [(stage, *(lag[name] for name in names)) for stage, lag in answer["stages"].items()]
-    print_table(("stage", "seconds behind", "events behind", "ledgers behind"), rows)
+    names = ("worst_lag_seconds", "lag_events", "ledgers_behind", "gaps")
+    rows = [(stage, *(lag.get(name, "") for name in names)) for stage, lag in answer["stages"].items()]
+    print_table(("stage", "seconds behind", "events behind", "ledgers behind", "gaps"), rows)
     minutes = answer["events_per_minute"]["minutes"]
     print_fields(
         [

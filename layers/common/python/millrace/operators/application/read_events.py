@@ -8,6 +8,7 @@ from typing import Any
 
 from millrace.delivery.application.find_event import FindEvent
 from millrace.delivery.domain.hub_targets import HubTarget
+from millrace.delivery.domain.sources import outside_id
 from millrace.delivery.ports.targets import Listing, Positions
 from millrace.ledger.application.heads import Heads, newest
 from millrace.ledger.application.read_log import ReadLog
@@ -119,9 +120,10 @@ class ReadEvents:
 
     def _delivery(self, target: HubTarget, ledger: Ledger, event: Event) -> Section:
         found = self.listing.at(target.key, ledger.name, event.position)
+        named = {"target_id": target.id, "event_id": outside_id(ledger.name, event.record.id, scoped=target.scoped)}
         if found is not None:
             return {
-                "target_id": target.id,
+                **named,
                 "state": "delivered" if found.delivered else found.status.value,
                 "attempts": found.attempts,
                 "first_ms": found.first_ms,
@@ -133,4 +135,4 @@ class ReadEvents:
         known = self.positions.of(target.target(), [ledger.name]).get(ledger.name)
         passed = known is not None and known.at >= event.position
         nothing = dict.fromkeys(("first_ms", "last_ms", "next_ms", "error", "delivered_before_ms"))
-        return {"target_id": target.id, "state": "not_sent" if passed else "waiting", "attempts": 0, **nothing}
+        return {**named, "state": "not_sent" if passed else "waiting", "attempts": 0, **nothing}

@@ -91,10 +91,15 @@ class ShowOverview:
         )
         calls = [partial(self._lately, identity, one, since) for one in busy[:BUSY_LEDGERS]]
         counted: list[tuple[Counter[int], bool]] = self.together(calls) if calls else []
-        total: Counter[int] = sum((one for one, _ in counted), Counter())
-        truncated = len(busy) > BUSY_LEDGERS or any(cut for _, cut in counted)
-        minutes = [{"minute_ms": minute, "events": total[minute]} for minute in sorted(total)]
-        return {"minutes": minutes, "truncated": truncated}
+        by_contract: dict[str, Counter[int]] = {}
+        for one, (events, _) in zip(busy, counted, strict=False):
+            by_contract.setdefault(one["contract"], Counter()).update(events)
+        total = sum(by_contract.values(), Counter())
+        return {
+            "minutes": _minutes(total),
+            "by_contract": {contract: _minutes(by_contract[contract]) for contract in sorted(by_contract)},
+            "truncated": len(busy) > BUSY_LEDGERS or any(cut for _, cut in counted),
+        }
 
     def _lately(self, identity: Identity, shown: Section, since: int) -> tuple[Counter[int], bool]:
         """Events by minute; and whether there may be more of this hour."""
@@ -108,11 +113,24 @@ class ShowOverview:
         return counts, after > 0 and (not pages or pages[0].time_ms >= since)
 
 
+def _minutes(counts: Counter[int]) -> list[Section]:
+    return [{"minute_ms": minute, "events": counts[minute]} for minute in sorted(counts)]
+
+
 def _stage(stage: str, ledgers: Sequence[Section]) -> Section:
-    """Over all ledgers; a target that is behind in one counts it as behind."""
-    readers = [one["targets"] if stage == TARGETS else [one["stages"][stage]] for one in ledgers if _has(stage, one)]
+    """Over all ledgers; a target that is behind in one counts it as behind.
+
+    A gap is where the next event that a reader needs was pruned: nothing prunes what a stage still needs.
+    """
+    having = [one for one in ledgers if _has(stage, one)]
+    readers = [one["targets"] if stage == TARGETS else [one["stages"][stage]] for one in having]
     every = [reader for some in readers for reader in some]
     return {
+        "events_read": sum(reader["position"] for reader in every),
+        "gaps": sum(
+            any(reader["position"] < one["floor"] - 1 for reader in some)
+            for one, some in zip(having, readers, strict=True)
+        ),
         "worst_lag_seconds": max((reader["lag_seconds"] for reader in every), default=0),
         "lag_events": sum(reader["lag_events"] for reader in every),
         "ledgers_behind": sum(any(reader["lag_events"] for reader in some) for some in readers),
