@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 REALTIME = ("/v1/realtime/",)
 STREAMS = ("/v1/runtimes/", "/v1/audit")
-OPERATORS = ("/v1/runtimes/{runtime_id}/degraded",)
+OPERATORS = ("/v1/runtimes/{runtime_id}/degraded", "/v1/runtimes/{runtime_id}/negotiations")
 """Doors below a contract's path that speak as all doors of operators do."""
 
 
