@@ -103,7 +103,7 @@ class CrowdWorld:
         shards_module.FEW, shards_module.MANY = self.rng.choice(((1, 1), (1, 1), (4, 2)))
         settle_shards.NEIGHBOURS = self.rng.choice((1, 2, 16))
         self._spawn()
-        self.scheduler.run()
+        self.scheduler.run(limit=200_000)  # a crowd may be split into a thousand shards
         trouble, self.trouble = self.trouble, 0.0
         if trouble == 0:
             self._check_prompt()
